@@ -1,0 +1,85 @@
+"""A machine, whatever its numbers came from: a data sheet, or a calibration of this computer.
+
+``latency.step_time(operators, machine)`` does not know which of the two it got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.analytic.table import Kind
+from core.catalog.accelerator import Link
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What one kind of operator reaches in one format.
+
+    The time of an operator that moves ``b`` bytes and does ``f`` FLOPs on ``m`` rows is::
+
+        fixed_s + max(b / bytes_per_s, f / flops_per_s(m))
+
+    Attributes:
+        fixed_s: cost of one call, whatever its size.
+        bytes_per_s: bytes moved per second when nothing else limits.
+        rows, flops_per_s: FLOP/s reached at each number of rows; between the given points the
+            logarithm is interpolated, outside them the nearest point holds. Kernels for one row
+            and for many differ, so one number would be wrong at one end.
+    """
+
+    fixed_s: float
+    bytes_per_s: float
+    rows: tuple[float, ...]
+    flops_per_s: tuple[float, ...]
+
+    def flops_at(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """FLOP/s reached at a number of rows (of the matrix product)."""
+        if len(self.rows) == 1:
+            return np.full_like(rows, self.flops_per_s[0])
+        known = np.log(np.asarray(self.rows))
+        return np.exp(np.interp(np.log(np.maximum(rows, 1.0)), known, np.log(self.flops_per_s)))
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the arithmetic needs to know of a machine.
+
+    Attributes:
+        id, name: as on the page; the id is an accelerator's, or "this-computer".
+        origin: where the numbers come from.
+        capacity_bytes: memory that software sees, on one chip.
+        bandwidth_bytes_per_s: the ceiling: a data sheet's peak, or the best read measured here.
+        peak_flops_per_s: dense peak by compute format; an absent format is not supported.
+        rates: what each kind of operator reaches, by (kind, number format); the format "*" serves
+            every format that has no entry of its own.
+        step_fixed_s: cost of one forward pass besides its operators.
+        link: the link to its neighbours, None where it has none.
+        measured_at: ISO time of the calibration, empty for a data sheet.
+        notes: sentences that belong beside any number made with it.
+    """
+
+    id: str
+    name: str
+    origin: Literal["data sheet", "measured"]
+    capacity_bytes: float
+    bandwidth_bytes_per_s: float
+    peak_flops_per_s: Mapping[str, float]
+    rates: Mapping[tuple[Kind, str], Rate]
+    step_fixed_s: float
+    link: Link | None = None
+    measured_at: str = ""
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    def rate(self, kind: Kind, format: str) -> Rate:
+        """The rate of an operator: its own entry, else the entry for every format.
+
+        Raises:
+            KeyError: the machine has neither; a machine must be built with a "*" entry per kind.
+        """
+        own = self.rates.get((kind, format))
+        return own if own is not None else self.rates[(kind, "*")]

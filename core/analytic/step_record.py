@@ -1,0 +1,45 @@
+"""What one engine step did: the record that every measured picture is drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+StepKind = Literal["prefill", "decode"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One forward pass and its sampling, as the engine counted and timed it.
+
+    Attributes:
+        index: 0 for the first step of the run.
+        kind: "prefill" when it read prompt tokens, "decode" when it continued answers.
+        num_sequences: sequences in the step.
+        new_tokens: tokens that went through the model, over all sequences.
+        context_tokens: tokens that attention could look at, the new ones included, summed over
+            the sequences.
+        weight_bytes: parameters read, counted on the real tensors.
+        kv_read_bytes, kv_write_bytes: traffic of the KV cache, counted on the real tensors.
+        pages_used, pages_free: KV pages after the step; a contiguous cache is one page a sequence.
+        device_s: time on the device. host_s: wall time of the step, from its first instruction
+            until its tokens are on the host.
+    """
+
+    index: int
+    kind: StepKind
+    num_sequences: int
+    new_tokens: int
+    context_tokens: int
+    weight_bytes: int
+    kv_read_bytes: int
+    kv_write_bytes: int
+    pages_used: int
+    pages_free: int
+    device_s: float
+    host_s: float
+
+    @property
+    def overhead_s(self) -> float:
+        """Wall time during which the device was not busy with this step."""
+        return max(self.host_s - self.device_s, 0.0)

@@ -1,0 +1,123 @@
+"""The operator table: one row per operator of a forward pass, one column per quantity.
+
+Every memory size, time, cost and picture in the project is a sum or a ratio over this table.
+A column holds one value a row, or one sweep a row: all columns share the shape
+``[rows, *sweep]``, so a sweep over batch or context is one table, not many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.units import Number
+
+#: What an operator is, and so which efficiency applies to it.
+Kind = Literal["lookup", "norm", "linear", "rope", "kv_write", "attention", "elementwise", "sample"]
+
+#: The columns, in bytes or FLOPs, each for all ``repeats`` of its row together.
+COLUMNS: Final = (
+    "flops",
+    "weight_stored_bytes",
+    "weight_streamed_bytes",
+    "activation_bytes",
+    "kv_read_bytes",
+    "kv_write_bytes",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operator as it is built: quantities for one of its ``repeats``.
+
+    Attributes:
+        name: the operator's name, the same in the engine ("qkv", "attention", ...).
+        kind: what it is; the machine keeps a rate for each kind and format.
+        format: the number format its main operand is stored in.
+        repeats: how often it runs in one pass (usually once a layer).
+        tokens: rows of the matrix product, batch times new tokens.
+        flops: multiplies and adds, 2 for each multiply-accumulate.
+        weight_stored_bytes: bytes of parameters kept in memory for it.
+        weight_streamed_bytes: bytes of parameters read in one pass.
+        activation_bytes: bytes of inputs read and outputs written, KV cache apart.
+        kv_read_bytes, kv_write_bytes: traffic of the KV cache.
+    """
+
+    name: str
+    kind: Kind
+    format: str
+    repeats: int
+    tokens: Number
+    flops: Number = 0
+    weight_stored_bytes: Number = 0
+    weight_streamed_bytes: Number = 0
+    activation_bytes: Number = 0
+    kv_read_bytes: Number = 0
+    kv_write_bytes: Number = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operators:
+    """The operator table of one forward pass. Columns have the shape ``[rows, *sweep]``."""
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    formats: tuple[str, ...]
+    repeats: NDArray[np.float64]
+    tokens: NDArray[np.float64]
+    flops: NDArray[np.float64]
+    weight_stored_bytes: NDArray[np.float64]
+    weight_streamed_bytes: NDArray[np.float64]
+    activation_bytes: NDArray[np.float64]
+    kv_read_bytes: NDArray[np.float64]
+    kv_write_bytes: NDArray[np.float64]
+
+    @classmethod
+    def build(cls, rows: list[Row]) -> Operators:
+        """Stack rows into columns; scalars and sweeps broadcast to one shape."""
+        columns = {name: [getattr(row, name) for row in rows] for name in ("tokens", *COLUMNS)}
+        every = [value for column in columns.values() for value in column]
+        shape = np.broadcast_shapes(*(np.shape(value) for value in every))
+        repeats = np.array([row.repeats for row in rows], dtype=np.float64)
+        factor = repeats.reshape(-1, *([1] * len(shape)))
+
+        def stack(name: str) -> NDArray[np.float64]:
+            return np.stack([np.broadcast_to(np.asarray(v, np.float64), shape) for v in columns[name]])
+
+        return cls(
+            names=tuple(row.name for row in rows),
+            kinds=tuple(row.kind for row in rows),
+            formats=tuple(row.format for row in rows),
+            repeats=repeats,
+            tokens=stack("tokens"),
+            **{name: stack(name) * factor for name in COLUMNS},
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def index(self, name: str) -> int:
+        """The position of an operator; its name must be in the table."""
+        return self.names.index(name)
+
+    def total(self, column: str) -> NDArray[np.float64]:
+        """The sum of one column over all operators; the shape is the sweep's."""
+        return np.asarray(getattr(self, column).sum(axis=0))
+
+    @property
+    def streamed_bytes(self) -> NDArray[np.float64]:
+        """All bytes that one pass moves, by operator: weights, activations and KV cache."""
+        return self.weight_streamed_bytes + self.activation_bytes + self.kv_read_bytes + self.kv_write_bytes
+
+    @property
+    def intensity(self) -> NDArray[np.float64]:
+        """Arithmetic intensity by operator, in FLOPs per byte moved; zero where nothing moves."""
+        moved = self.streamed_bytes
+        return np.divide(self.flops, moved, out=np.zeros_like(moved), where=moved > 0)

@@ -1,0 +1,35 @@
+"""A machine answers for every operator, from its own entry or the one for all formats."""
+
+import numpy as np
+import pytest
+
+from core.analytic.machine import Machine, Rate
+
+ANY = Rate(fixed_s=1e-6, bytes_per_s=1e9, rows=(1.0,), flops_per_s=(1e12,))
+OWN = Rate(fixed_s=2e-6, bytes_per_s=2e9, rows=(1.0, 100.0), flops_per_s=(1e10, 1e12))
+MACHINE = Machine(
+    id="test",
+    name="Test",
+    origin="measured",
+    capacity_bytes=1e9,
+    bandwidth_bytes_per_s=3e9,
+    peak_flops_per_s={"bf16": 1e12},
+    rates={("linear", "*"): ANY, ("linear", "int4"): OWN},
+    step_fixed_s=0.0,
+)
+
+
+def test_the_own_entry_comes_first() -> None:
+    assert MACHINE.rate("linear", "int4") is OWN
+    assert MACHINE.rate("linear", "bf16") is ANY
+
+
+def test_a_kind_without_any_entry_is_never_guessed() -> None:
+    with pytest.raises(KeyError):
+        MACHINE.rate("attention", "bf16")
+
+
+def test_the_flop_rate_is_interpolated_in_the_logarithm_and_held_outside() -> None:
+    rates = OWN.flops_at(np.array([0.5, 1.0, 10.0, 100.0, 1e6]))
+    assert rates == pytest.approx([1e10, 1e10, 1e11, 1e12, 1e12])
+    assert ANY.flops_at(np.array([1.0, 50.0])).tolist() == [1e12, 1e12]

@@ -1,0 +1,34 @@
+"""The cache folder can be moved, and a file in it is never half written."""
+
+from pathlib import Path
+
+import pytest
+
+from core.storage import CACHE_VARIABLE, cache_folder, write_atomically
+
+
+def test_the_folder_follows_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "deep" / "cache"))
+    assert cache_folder() == tmp_path / "deep" / "cache"
+    assert cache_folder().is_dir()
+
+
+def test_without_it_the_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "llm-inference-lab"
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "kept.txt"
+    write_atomically(path, lambda temporary: temporary.write_text("old"))
+
+    def fail(temporary: Path) -> None:
+        temporary.write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, fail)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

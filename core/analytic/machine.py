@@ -52,13 +52,14 @@ class Machine:
     Attributes:
         id, name: as on the page; the id is an accelerator's, or "this-computer".
         origin: where the numbers come from.
-        capacity_bytes: memory that software sees, on one chip.
+        capacity_bytes: memory that software sees, on one chip; None where it is unknown.
         bandwidth_bytes_per_s: the ceiling: a data sheet's peak, or the best read measured here.
         peak_flops_per_s: dense peak by compute format; an absent format is not supported.
         rates: what each kind of operator reaches, by (kind, number format); the format "*" serves
             every format that has no entry of its own.
         step_fixed_s: cost of one forward pass besides its operators.
         link: the link to its neighbours, None where it has none.
+        overhead_bytes: memory that the driver and the framework keep for themselves.
         measured_at: ISO time of the calibration, empty for a data sheet.
         notes: sentences that belong beside any number made with it.
     """
@@ -66,12 +67,13 @@ class Machine:
     id: str
     name: str
     origin: Literal["data sheet", "measured"]
-    capacity_bytes: float
+    capacity_bytes: float | None
     bandwidth_bytes_per_s: float
     peak_flops_per_s: Mapping[str, float]
     rates: Mapping[tuple[Kind, str], Rate]
     step_fixed_s: float
     link: Link | None = None
+    overhead_bytes: float = 0.0
     measured_at: str = ""
     notes: tuple[str, ...] = field(default_factory=tuple)
 

@@ -104,8 +104,26 @@ class Operators:
         return iter(self.names)
 
     def index(self, name: str) -> int:
-        """The position of an operator; its name must be in the table."""
+        """The position of the first row of an operator; its name must be in the table.
+
+        A model whose layers are all alike has one row a name. Where layers differ, each kind of
+        layer has its own row under the same name: use ``positions`` or ``by_name`` there.
+        """
         return self.names.index(name)
+
+    def positions(self, name: str) -> tuple[int, ...]:
+        """All rows of an operator, one for each kind of layer; empty when it is not in the table."""
+        return tuple(row for row, other in enumerate(self.names) if other == name)
+
+    def by_name(self, values: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """Sum ``values`` (``[rows, *sweep]``) over the rows of each operator name, in order.
+
+        >>> from core.analytic.table import Operators, Row
+        >>> table = Operators.build([Row("qkv", "linear", "bf16", 2, 1), Row("qkv", "linear", "bf16", 3, 1)])
+        >>> {name: float(count) for name, count in table.by_name(table.repeats).items()}
+        {'qkv': 5.0}
+        """
+        return {name: values[list(self.positions(name))].sum(axis=0) for name in dict.fromkeys(self.names)}
 
     def total(self, column: str) -> NDArray[np.float64]:
         """The sum of one column over all operators; the shape is the sweep's."""

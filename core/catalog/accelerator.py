@@ -39,7 +39,8 @@ class Accelerator:
 
     Attributes:
         kind: the class that efficiency priors are kept by: "hbm", "gddr", "amd", "cpu".
-        capacity_bytes: memory that software sees, before any framework overhead.
+        capacity_bytes: memory that software sees, before any framework overhead; None where nobody
+            has published it (the number on the box is another quantity).
         bandwidth_bytes_per_s: peak memory bandwidth, decimal.
         peak_flops_per_s: dense peak by compute format; a format that is absent is not supported.
         link: the link to its neighbours, None where it has none.
@@ -49,7 +50,7 @@ class Accelerator:
     id: str
     name: str
     kind: str
-    capacity_bytes: float
+    capacity_bytes: float | None
     bandwidth_bytes_per_s: float
     peak_flops_per_s: Mapping[str, float]
     link: Link | None

@@ -16,7 +16,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Multi-head attention with H query heads and K KV heads (K = H: MHA; K = 1: MQA; else GQA)."""
+    """Multi-head attention with H query heads and K KV heads (K = H: MHA; K = 1: MQA; else GQA).
+
+    ``window`` is how many tokens, itself included, a token looks back on; None is all of them.
+    """
 
     num_heads: int
     num_kv_heads: int
@@ -24,6 +27,7 @@ class Attention:
     qkv_bias: bool = False
     output_bias: bool = False
     qk_norm: bool = False
+    window: int | None = None
 
     @property
     def name(self) -> str:
@@ -65,6 +69,23 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class RopeScaling:
+    """How rotary positions are stretched past the length the model was first trained on.
+
+    Attributes:
+        kind: the config's own word: "llama3", "yarn", "linear", "dynamic".
+        factor: how much longer. original_context: the first length; None where it is not stated.
+        low_frequency_factor, high_frequency_factor: the band edges of "llama3"; None elsewhere.
+    """
+
+    kind: str
+    factor: float
+    original_context: int | None = None
+    low_frequency_factor: float | None = None
+    high_frequency_factor: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSpec:
     """A decoder's shape: everything the arithmetic and the engine need, and no weights.
 
@@ -76,6 +97,7 @@ class ModelSpec:
         tied_embeddings: the head reuses the input table.
         max_context: the longest sequence the model was made for.
         rope_theta, rms_norm_eps: constants of the forward pass.
+        rope_scaling: how positions are stretched, None where they are not.
         source: where the config comes from.
         notes: sentences a reader should see beside any number made from this record.
     """
@@ -92,6 +114,7 @@ class ModelSpec:
     rms_norm_eps: float
     source: str
     notes: tuple[str, ...] = ()
+    rope_scaling: RopeScaling | None = None
 
     @property
     def num_layers(self) -> int:

@@ -63,7 +63,7 @@ def accelerators() -> Mapping[str, Accelerator]:
     989400000000000.0
     """
     rows = groupby(read_csv("accelerators"), key=lambda row: row["accelerator"])
-    return MappingProxyType({id: _accelerator(id, list(group)) for id, group in rows})
+    return MappingProxyType({key: _accelerator(key, list(group)) for key, group in rows})
 
 
 def _accelerator(id: str, rows: list[dict[str, str]]) -> Accelerator:

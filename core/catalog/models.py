@@ -44,8 +44,8 @@ def catalogue() -> Mapping[str, ModelSpec]:
     """
     return MappingProxyType(
         {
-            id: read_config(table, id=id, name=table["name"], source=table["source"])
-            for id, table in _tables().items()
+            key: read_config(table, id=key, name=table["name"], source=table["source"])
+            for key, table in _tables().items()
         }
     )
 

@@ -1,0 +1,250 @@
+"""How long a forward pass and a whole answer take, and what they wait for.
+
+An operator takes its fixed cost plus the longer of moving its bytes and doing its FLOPs, at the
+rates of the machine for its kind, format and number of rows; a pass is the sum of its operators and
+one fixed cost. The maximum is taken per operator and then summed: one maximum over the whole model
+would let the compute of one operator hide behind the memory traffic of another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.analytic.machine import Machine, Rate
+from core.analytic.operators import operators
+from core.analytic.table import Operators
+from core.catalog.model import ModelSpec
+from core.errors import FormatError
+from core.units import Number
+
+#: The limits, in the order in which a tie is resolved.
+LIMITS: Final = ("memory", "compute", "overhead")
+#: Contexts at which a decode is evaluated; a step's time is close to affine in its context.
+_SAMPLES: Final = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """What each operator asks of each limit, in seconds; all of the shape ``[rows, *sweep]``.
+
+    Attributes:
+        memory_s: bytes moved / bytes per second. compute_s: FLOPs / FLOP per second.
+        fixed_s: calls times their fixed cost.
+    """
+
+    memory_s: NDArray[np.float64]
+    compute_s: NDArray[np.float64]
+    fixed_s: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """Which limit a pass waits for, and by how much; of the sweep's shape.
+
+    Attributes:
+        memory_s, compute_s, overhead_s: what the pass asks of each limit, over all operators.
+    """
+
+    memory_s: NDArray[np.float64]
+    compute_s: NDArray[np.float64]
+    overhead_s: NDArray[np.float64]
+
+    @property
+    def limit(self) -> NDArray[np.str_]:
+        """The limit that asks for most time: "memory", "compute" or "overhead"."""
+        return np.asarray(np.array(LIMITS)[self._asked().argmax(axis=0)])
+
+    @property
+    def factor(self) -> NDArray[np.float64]:
+        """How many times as long it asks for as the next limit does; infinite where nothing else asks."""
+        _, second, first = np.sort(self._asked(), axis=0)
+        return np.asarray(np.divide(first, second, out=np.full_like(first, np.inf), where=second > 0))
+
+    def _asked(self) -> NDArray[np.float64]:
+        return np.stack([self.memory_s, self.compute_s, self.overhead_s])
+
+
+def demand(table: Operators, machine: Machine) -> Demand:
+    """What each operator asks of the machine's memory, its arithmetic, and its fixed cost per call.
+
+    Raises:
+        FormatError: the machine cannot compute in a format of the table.
+    """
+    shape = table.flops.shape
+    memory, compute, fixed = (np.zeros(shape) for _ in range(3))
+    moved = table.streamed_bytes
+    for row in range(len(table)):
+        rate = _rate(table, row, machine)
+        memory[row] = moved[row] / rate.bytes_per_s
+        compute[row] = table.flops[row] / rate.flops_at(table.tokens[row])
+        fixed[row] = table.repeats[row] * rate.fixed_s
+    return Demand(memory, compute, fixed)
+
+
+def _rate(table: Operators, row: int, machine: Machine) -> Rate:
+    kind, format_id = table.kinds[row], table.formats[row]
+    try:
+        return machine.rate(kind, format_id)
+    except KeyError:
+        raise FormatError(
+            f"{machine.name} cannot compute {kind} operators in {format_id}. Choose another format."
+        ) from None
+
+
+def operator_times(table: Operators, machine: Machine) -> NDArray[np.float64]:
+    """Seconds of each operator, all its repeats together: ``[rows, *sweep]``.
+
+    ``repeats * fixed_s + max(bytes / bytes_per_s, FLOPs / FLOP_per_s(rows))``. Ignored: overlap of
+    neighbouring operators, and the smooth passage between the two limits that kernels show.
+
+    Raises:
+        FormatError: the machine cannot compute in a format of the table.
+    """
+    asked = demand(table, machine)
+    return np.asarray(asked.fixed_s + np.maximum(asked.memory_s, asked.compute_s))
+
+
+def step_time(table: Operators, machine: Machine) -> NDArray[np.float64]:
+    """Seconds of one forward pass: the sum over its operators, and the fixed cost of a pass.
+
+    Raises:
+        FormatError: the machine cannot compute in a format of the table.
+
+    >>> from core.analytic.datasheet import machine_from
+    >>> from core.catalog.accelerators import accelerator
+    >>> from core.catalog.models import model
+    >>> shape, chip = model("llama-3.1-8b"), machine_from(accelerator("h100-sxm-80gb"))
+    >>> step = operators(shape, batch=1, new_tokens=1, context=8192, weights="bf16", kv="bf16")
+    >>> 0.0048 < float(step_time(step, chip)) < 0.0100   # its floor is 4.80 ms
+    True
+    """
+    return np.asarray(machine.step_fixed_s + operator_times(table, machine).sum(axis=0))
+
+
+def bound(table: Operators, machine: Machine) -> Bound:
+    """Which limit a pass waits for, and by how much.
+
+    Raises:
+        FormatError: the machine cannot compute in a format of the table.
+    """
+    asked = demand(table, machine)
+    return Bound(
+        memory_s=np.asarray(asked.memory_s.sum(axis=0)),
+        compute_s=np.asarray(asked.compute_s.sum(axis=0)),
+        overhead_s=np.asarray(machine.step_fixed_s + asked.fixed_s.sum(axis=0)),
+    )
+
+
+# --- A whole answer -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Speed:
+    """The times of a batch of equal requests, served together from empty; of the sweep's shape.
+
+    Attributes:
+        ttft_s: time to first token: one prefill. tpot_s: time per output token after the first; not a
+            number where there is only one. end_to_end_s: until the last token.
+        tokens_per_s: tokens that the batch writes in a second while it decodes.
+    """
+
+    ttft_s: NDArray[np.float64]
+    tpot_s: NDArray[np.float64]
+    end_to_end_s: NDArray[np.float64]
+    tokens_per_s: NDArray[np.float64]
+
+
+def speed(
+    model: ModelSpec,
+    machine: Machine,
+    *,
+    batch: Number,
+    input_tokens: Number,
+    output_tokens: Number,
+    weights: str,
+    kv: str,
+) -> Speed:
+    """Predict TTFT, TPOT, end-to-end time and rate of ``batch`` equal requests.
+
+    TTFT is one prefill of the whole batch, whose last position gives the first token; the k-th
+    further token is a decode step at context ``input_tokens + k``, and TPOT is the mean over them.
+    Ignored: waiting for other requests, tokenising, sending text.
+
+    Raises:
+        FormatError: the machine cannot compute in one of the formats.
+    """
+    first = prefill_s(model, machine, batch=batch, input_tokens=input_tokens, weights=weights, kv=kv)
+    steps = np.asarray(output_tokens, np.float64) - 1
+    each = np.where(
+        steps > 0,
+        _mean_step(model, machine, steps, batch=batch, input_tokens=input_tokens, weights=weights, kv=kv),
+        np.nan,
+    )
+    return Speed(
+        ttft_s=first,
+        tpot_s=each,
+        end_to_end_s=end_to_end_s(first, each, output_tokens),
+        tokens_per_s=tokens_per_s(each, batch),
+    )
+
+
+def prefill_s(
+    model: ModelSpec, machine: Machine, *, batch: Number, input_tokens: Number, weights: str, kv: str
+) -> NDArray[np.float64]:
+    """Seconds of one prefill of ``batch`` prompts from empty."""
+    table = operators(
+        model, batch=batch, new_tokens=input_tokens, context=input_tokens, weights=weights, kv=kv
+    )
+    return step_time(table, machine)
+
+
+def _mean_step(
+    model: ModelSpec,
+    machine: Machine,
+    steps: NDArray[np.float64],
+    *,
+    batch: Number,
+    input_tokens: Number,
+    weights: str,
+    kv: str,
+) -> NDArray[np.float64]:
+    """Mean decode step over contexts input + 1 ... input + steps, on a grid along a last axis."""
+    share = np.linspace(0.0, 1.0, _SAMPLES)
+    grid = np.asarray(input_tokens, np.float64)[..., None] + 1
+    context = grid + np.maximum(steps - 1, 0)[..., None] * share
+    table = operators(
+        model,
+        batch=np.asarray(batch, np.float64)[..., None],
+        new_tokens=1,
+        context=context,
+        weights=weights,
+        kv=kv,
+    )
+    return np.asarray(np.trapezoid(step_time(table, machine), share, axis=-1))
+
+
+def end_to_end_s(ttft_s: Number, tpot_s: Number, output_tokens: Number) -> NDArray[np.float64]:
+    """``TTFT + (N - 1) * TPOT``: seconds from the request to its last token."""
+    steps = np.asarray(output_tokens, np.float64) - 1
+    return np.asarray(ttft_s + np.where(steps > 0, steps * tpot_s, 0.0))
+
+
+def tpot_s(ttft_s: float, end_to_end_s: float, output_tokens: int) -> float:
+    """Time per output token, ``(E2E - TTFT) / (N - 1)``; not a number for one token.
+
+    End-to-end time over all tokens is another quantity, and not what this name means.
+
+    >>> round(tpot_s(0.29571, 5.27024, 500) * 1000, 3)
+    9.969
+    """
+    steps = output_tokens - 1
+    return (end_to_end_s - ttft_s) / steps if steps > 0 else float("nan")
+
+
+def tokens_per_s(tpot_s: Number, batch: Number) -> NDArray[np.float64]:
+    """``batch / TPOT``: tokens that a batch writes in a second while it decodes."""
+    return np.asarray(np.asarray(batch, np.float64) / tpot_s)

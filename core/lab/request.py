@@ -61,6 +61,11 @@ class RunRequest:
         _one_of("device", self.device, DEVICES)
         if not isinstance(self.prompt, str) or not self.prompt.strip():
             raise RequestError("The prompt is empty. Type a few words for the model to continue.")
+        if not _is_text(self.prompt):
+            raise RequestError(
+                "The prompt must be text; this one holds half a character (a lone surrogate) or a zero "
+                "byte. Remove it and type it anew."
+            )
         if len(self.prompt) > MAX_PROMPT_CHARACTERS:
             raise RequestError(
                 f"The prompt may have up to {MAX_PROMPT_CHARACTERS:,} characters; this one has "
@@ -98,6 +103,14 @@ class RunRequest:
         request = cls(**data)
         request.validate()
         return request
+
+
+def _is_text(prompt: str) -> bool:
+    try:
+        prompt.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in prompt
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

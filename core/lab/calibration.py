@@ -1,0 +1,221 @@
+"""What this computer reaches: the record of a calibration, and the machine that follows from it.
+
+A calibration is a measurement of the engine's own operators at shapes of its own, never of the run
+that is predicted with it. It belongs to one machine as it is now (processor, cores, torch, device),
+so it carries their fingerprint, its time, and how much its samples scattered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+from core.analytic.machine import Machine, Rate
+from core.analytic.table import Kind
+from core.catalog.accelerator import THIS_COMPUTER
+from core.lab.checked_json import Reader
+
+SCHEMA: Final = "llm-inference-lab/calibration"
+VERSION: Final = 1
+_WHAT: Final = "A calibration"
+_KINDS: Final[tuple[Kind, ...]] = (
+    "lookup",
+    "norm",
+    "linear",
+    "rope",
+    "kv_write",
+    "attention",
+    "elementwise",
+    "sample",
+)
+_POSITIVE: Final = 1e-12
+
+Depth = Literal["quick", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What must be the same for a calibration to hold."""
+
+    cpu: str
+    cores: int
+    device: str
+    device_name: str
+    torch_version: str
+
+    @property
+    def id(self) -> str:
+        """A short digest, used in file names."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+    def difference(self, other: Fingerprint) -> str:
+        """The first thing that differs from ``other``, as a clause; empty where nothing does."""
+        for name, mine in asdict(self).items():
+            theirs = asdict(other)[name]
+            if mine != theirs:
+                return f"its {name.replace('_', ' ')} is {theirs!r} and not {mine!r}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class SizedBandwidth:
+    """Bandwidth over a working set of one size; the best of several passes, as a ceiling is."""
+
+    working_set_bytes: int
+    read_bytes_per_s: float
+    copy_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRate:
+    """The rate of one kind of operator in one format, fitted to its samples.
+
+    Attributes:
+        spread: half of p10 to p90 over the median, the middle one over its samples.
+        kernel: what computes it, as the engine names it.
+    """
+
+    kind: Kind
+    format: str
+    rate: Rate
+    spread: float
+    kernel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One calibration of one device.
+
+    Attributes:
+        fingerprint: of the machine. measured_at: ISO time, UTC. depth: quick or full.
+        duration_s: what it took. threads: the computing threads it chose, used for runs since.
+        capacity_bytes: memory a job may use.
+        bandwidths: read and copy by working set, small to large.
+        peak_flops_per_s: the best matrix product by compute format.
+        rates: one for each kind and format. step_fixed_s: of a step besides its operators.
+        noisy: why the numbers deserve less trust; empty on a quiet host.
+    """
+
+    fingerprint: Fingerprint
+    measured_at: str
+    depth: Depth
+    duration_s: float
+    threads: int
+    capacity_bytes: float
+    bandwidths: tuple[SizedBandwidth, ...]
+    peak_flops_per_s: dict[str, float]
+    rates: tuple[MeasuredRate, ...]
+    step_fixed_s: float
+    noisy: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Machine and time: what a record refers to."""
+        return f"{self.fingerprint.id}-{self.measured_at}"
+
+    @property
+    def spread(self) -> float:
+        """Relative half-width that a prediction inherits: the worst of the linears' spreads."""
+        return max((r.spread for r in self.rates if r.kind == "linear"), default=0.0)
+
+    @property
+    def read_bytes_per_s(self) -> float:
+        """The ceiling of every operator: reading a working set that no cache holds."""
+        return self.bandwidths[-1].read_bytes_per_s
+
+    def machine(self) -> Machine:
+        """The machine that the arithmetic uses; it does not know that it was measured."""
+        return Machine(
+            id=THIS_COMPUTER,
+            name=self.fingerprint.device_name or self.fingerprint.cpu,
+            origin="measured",
+            capacity_bytes=self.capacity_bytes,
+            bandwidth_bytes_per_s=self.read_bytes_per_s,
+            peak_flops_per_s=dict(self.peak_flops_per_s),
+            rates={(row.kind, row.format): row.rate for row in self.rates},
+            step_fixed_s=self.step_fixed_s,
+            measured_at=self.measured_at,
+            notes=tuple(f"The calibration is noisy: {reason}." for reason in self.noisy),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain object, with its schema and version."""
+        return {"schema": SCHEMA, "version": VERSION, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: object) -> Calibration:
+        """Read a calibration back.
+
+        Raises:
+            RecordError: a value is missing, of another type, or out of its bounds.
+        """
+        reader = Reader(data, _WHAT)
+        reader.text("schema", (SCHEMA,))
+        reader.whole("version", VERSION, VERSION)
+        calibration = cls(
+            fingerprint=_fingerprint(reader.inner("fingerprint")),
+            measured_at=_time(reader),
+            depth="quick" if reader.text("depth", ("quick", "full")) == "quick" else "full",
+            duration_s=reader.number("duration_s", 0, 3600),
+            threads=reader.whole("threads", 1, 4096),
+            capacity_bytes=reader.number("capacity_bytes", 1),
+            bandwidths=tuple(_bandwidth(item) for item in reader.objects("bandwidths")),
+            peak_flops_per_s=reader.number_map("peak_flops_per_s", 1),
+            rates=tuple(_measured_rate(item) for item in reader.objects("rates")),
+            step_fixed_s=reader.number("step_fixed_s", 0, 10),
+            noisy=reader.texts("noisy"),
+        )
+        if not calibration.bandwidths:
+            reader.refuse("bandwidths", "at least one working set")
+        missing = set(_KINDS) - {row.kind for row in calibration.rates}
+        if missing:
+            reader.refuse("rates", f"a rate for {', '.join(sorted(missing))}")
+        return calibration
+
+
+def _fingerprint(reader: Reader) -> Fingerprint:
+    return Fingerprint(
+        cpu=reader.text("cpu"),
+        cores=reader.whole("cores", 1, 4096),
+        device=reader.text("device", ("cpu", "cuda")),
+        device_name=reader.text("device_name"),
+        torch_version=reader.text("torch_version"),
+    )
+
+
+def _time(reader: Reader) -> str:
+    text = reader.text("measured_at")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        reader.refuse("measured_at", "an ISO time")
+    if moment.tzinfo != UTC:
+        reader.refuse("measured_at", "an ISO time in UTC")
+    return text
+
+
+def _bandwidth(reader: Reader) -> SizedBandwidth:
+    return SizedBandwidth(
+        working_set_bytes=reader.whole("working_set_bytes", 1),
+        read_bytes_per_s=reader.number("read_bytes_per_s", 1),
+        copy_bytes_per_s=reader.number("copy_bytes_per_s", 1),
+    )
+
+
+def _measured_rate(reader: Reader) -> MeasuredRate:
+    kind = reader.text("kind", _KINDS)
+    rate = reader.inner("rate")
+    rows, flops = rate.numbers("rows", 1), rate.numbers("flops_per_s", _POSITIVE)
+    if not rows or len(rows) != len(flops) or list(rows) != sorted(set(rows)):
+        rate.refuse("rows", "as many increasing rows as rates")
+    return MeasuredRate(
+        kind=next(known for known in _KINDS if known == kind),
+        format=reader.text("format"),
+        rate=Rate(rate.number("fixed_s", 0, 10), rate.number("bytes_per_s", 1), rows, flops),
+        spread=reader.number("spread", 0, 1e6),
+        kernel=reader.text("kernel"),
+    )

@@ -1,0 +1,60 @@
+"""Calibrations on disk: one file for each machine, in the user's cache folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from core.errors import RecordError
+from core.lab.calibration import Calibration, Fingerprint
+from core.lab.checked_json import parse
+from core.storage import cache_folder, write_atomically
+from core.units import MB
+
+#: A machine drifts with its system's updates and its neighbours; an older file is not used.
+MOST_AGE: Final = timedelta(days=30)
+_MOST_BYTES: Final = MB
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A calibration that holds here and now, or why there is none."""
+
+    calibration: Calibration | None
+    reason: str
+
+
+def path_for(fingerprint: Fingerprint) -> Path:
+    """Where the calibration of a machine is kept."""
+    return cache_folder() / "calibrations" / f"{fingerprint.device}-{fingerprint.id}.json"
+
+
+def save(calibration: Calibration) -> None:
+    """Write a calibration in place of the machine's older one."""
+    text = json.dumps(calibration.to_json(), allow_nan=False, indent=1)
+    write_atomically(path_for(calibration.fingerprint), lambda path: path.write_text(text))
+
+
+def load(fingerprint: Fingerprint, now: datetime | None = None) -> Stored:
+    """Read a machine's calibration; a file that does not hold is left alone and explained."""
+    path = path_for(fingerprint)
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return Stored(None, "This machine was not calibrated yet.")
+    try:
+        calibration = Calibration.from_json(parse(raw, "A calibration", _MOST_BYTES).data)
+    except RecordError as error:
+        return Stored(None, f"The stored calibration was not used. {error}")
+    difference = fingerprint.difference(calibration.fingerprint)
+    if difference:
+        return Stored(None, f"The stored calibration is another machine's: {difference}.")
+    age = (now or datetime.now(UTC)) - datetime.fromisoformat(calibration.measured_at)
+    if not timedelta(minutes=-5) < age < MOST_AGE:
+        return Stored(
+            None, f"The stored calibration is of {calibration.measured_at[:10]}, too far from today."
+        )
+    return Stored(calibration, "")

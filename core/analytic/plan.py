@@ -1,0 +1,202 @@
+"""A plan: does a model fit on a chip, how fast is it there, and what speaks against it.
+
+Everything is a view of the operator table of two passes: the prefill, and the decode step in the
+middle of the answer. Costs, energy and plans over several chips are not computed yet, and the
+plan says so instead of guessing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.analytic.latency import Bound, bound, speed, step_time
+from core.analytic.machine import Machine
+from core.analytic.memory import Footprint, footprint
+from core.analytic.operators import operators
+from core.analytic.table import Operators
+from core.catalog.formats import number_format
+from core.catalog.model import ModelSpec
+from core.catalog.scenario import Scenario
+from core.errors import FormatError
+from core.units import format_gib
+
+
+@dataclass(frozen=True, slots=True)
+class PassCost:
+    """One forward pass: FLOPs, bytes moved, and what it waits for; times None where there is no rate.
+
+    Attributes:
+        limit: "memory", "compute" or "overhead". factor: how many times as long as the next limit.
+    """
+
+    flops: float
+    bytes: float
+    time_s: float | None = None
+    limit: str | None = None
+    factor: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a scenario comes to on one chip; None where it cannot be said.
+
+    Attributes:
+        memory: bytes by purpose, at the longest context. prefill: of the whole batch.
+        decode: the step in the middle of the answer.
+        violations: sentences on what cannot work. notes: sentences on what the numbers mean.
+    """
+
+    memory: Footprint | None
+    prefill: PassCost | None
+    decode: PassCost | None
+    ttft_s: float | None
+    tpot_s: float | None
+    end_to_end_s: float | None
+    tokens_per_s: float | None
+    violations: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the memory suffices; None where that cannot be said."""
+        fits = None if self.memory is None else self.memory.fits
+        return None if fits is None else bool(fits)
+
+
+def plan(scenario: Scenario, model: ModelSpec, machine: Machine) -> Plan:
+    """Count and time a scenario on one chip of ``machine``.
+
+    Raises:
+        FormatError: a format of the scenario is unknown, or not for its use.
+
+    >>> from core.analytic.datasheet import machine_from
+    >>> from core.catalog.accelerators import accelerator
+    >>> from core.catalog.models import model
+    >>> found = plan(Scenario(), model("llama-3.1-8b"), machine_from(accelerator("h100-sxm-80gb")))
+    >>> found.fits, found.decode.limit, found.violations
+    (True, 'memory', ())
+    """
+    number_format(scenario.weights, "weights")
+    number_format(scenario.kv, "kv")
+    notes = (*model.notes, *machine.notes, *_scenario_notes(scenario))
+    if (scenario.tp, scenario.pp, scenario.ep) != (1, 1, 1):
+        return _not_computed(scenario, notes)
+    need = _memory(scenario, model, machine)
+    prefill, decode = _tables(scenario, model)
+    violations = [*_memory_violations(need, machine), *_context_violations(scenario, model)]
+    try:
+        times = _times(scenario, model, machine)
+        costs = (_cost(prefill, machine), _cost(decode, machine))
+    except FormatError as problem:
+        violations.append(str(problem))
+        times = (None, None, None, None)
+        costs = (_count(prefill), _count(decode))
+    if need.capacity_bytes is None:
+        notes += (f"How much memory {machine.name} offers to software is unknown, so is whether this fits.",)
+    return Plan(need, *costs, *times, violations=tuple(violations), notes=notes)
+
+
+def _not_computed(scenario: Scenario, notes: tuple[str, ...]) -> Plan:
+    degrees = f"tp {scenario.tp}, pp {scenario.pp}, ep {scenario.ep}"
+    sentence = (
+        f"Plans that split a model over chips ({degrees}) are not computed yet, so no number is given. "
+        "Set all three to 1 to see one chip."
+    )
+    return Plan(*(None,) * 7, violations=(sentence,), notes=notes)
+
+
+def _scenario_notes(scenario: Scenario) -> tuple[str, ...]:
+    notes = ["Cost, energy and ranges are not computed yet."]
+    if scenario.count > 1:
+        notes.append(
+            f"All numbers are of one chip. {scenario.count:,} chips without a split are independent "
+            f"replicas: together they serve {scenario.count:,} times the requests, none of them faster."
+        )
+    if scenario.output_tokens == 1:
+        notes.append(
+            "The answer is one token, which the prefill gives, so there is no time per token after it."
+        )
+    return tuple(notes)
+
+
+def _memory(scenario: Scenario, model: ModelSpec, machine: Machine) -> Footprint:
+    return footprint(
+        model,
+        machine,
+        batch=scenario.batch,
+        context=scenario.input_tokens + scenario.output_tokens,
+        weights=scenario.weights,
+        kv=scenario.kv,
+    )
+
+
+def _memory_violations(need: Footprint, machine: Machine) -> list[str]:
+    if need.capacity_bytes is None or need.fits:
+        return []
+    return [
+        f"{format_gib(float(need.total_bytes))} must fit into the {format_gib(need.capacity_bytes)} of "
+        f"{machine.name}. Choose a smaller format, batch or context, or a larger chip."
+    ]
+
+
+def _context_violations(scenario: Scenario, model: ModelSpec) -> list[str]:
+    context = scenario.input_tokens + scenario.output_tokens
+    if context <= model.max_context:
+        return []
+    return [
+        f"Input and output together must be within the {model.max_context:,} tokens that {model.name} was "
+        f"made for; they are {context:,}. The numbers hold, the text would not."
+    ]
+
+
+def _tables(scenario: Scenario, model: ModelSpec) -> tuple[Operators, Operators]:
+    """The prefill, and the decode step half way through the answer."""
+    middle = scenario.input_tokens + max(scenario.output_tokens // 2, 1)
+    prefill, decode = (
+        operators(
+            model,
+            batch=scenario.batch,
+            new_tokens=new_tokens,
+            context=context,
+            weights=scenario.weights,
+            kv=scenario.kv,
+        )
+        for new_tokens, context in ((scenario.input_tokens, scenario.input_tokens), (1, middle))
+    )
+    return prefill, decode
+
+
+def _times(
+    scenario: Scenario, model: ModelSpec, machine: Machine
+) -> tuple[float | None, float | None, float | None, float | None]:
+    found = speed(
+        model,
+        machine,
+        batch=scenario.batch,
+        input_tokens=scenario.input_tokens,
+        output_tokens=scenario.output_tokens,
+        weights=scenario.weights,
+        kv=scenario.kv,
+    )
+    single = scenario.output_tokens == 1
+    return (
+        float(found.ttft_s),
+        None if single else float(found.tpot_s),
+        float(found.end_to_end_s),
+        None if single else float(found.tokens_per_s),
+    )
+
+
+def _count(table: Operators) -> PassCost:
+    return PassCost(float(table.total("flops")), float(table.streamed_bytes.sum()))
+
+
+def _cost(table: Operators, machine: Machine) -> PassCost:
+    found: Bound = bound(table, machine)
+    return PassCost(
+        flops=float(table.total("flops")),
+        bytes=float(table.streamed_bytes.sum()),
+        time_s=float(step_time(table, machine)),
+        limit=str(found.limit),
+        factor=float(found.factor),
+    )

@@ -10,13 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from core.analytic.machine import Machine, Rate
 from core.analytic.table import Kind
 from core.catalog.accelerator import THIS_COMPUTER
-from core.lab.checked_json import Reader
+from core.lab.checked_json import Reader, utc_time
 
 SCHEMA: Final = "llm-inference-lab/calibration"
 VERSION: Final = 1
@@ -158,7 +157,7 @@ class Calibration:
         reader.whole("version", VERSION, VERSION)
         calibration = cls(
             fingerprint=_fingerprint(reader.inner("fingerprint")),
-            measured_at=_time(reader),
+            measured_at=utc_time(reader, "measured_at"),
             depth="quick" if reader.text("depth", ("quick", "full")) == "quick" else "full",
             duration_s=reader.number("duration_s", 0, 3600),
             threads=reader.whole("threads", 1, 4096),
@@ -185,17 +184,6 @@ def _fingerprint(reader: Reader) -> Fingerprint:
         device_name=reader.text("device_name"),
         torch_version=reader.text("torch_version"),
     )
-
-
-def _time(reader: Reader) -> str:
-    text = reader.text("measured_at")
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        reader.refuse("measured_at", "an ISO time")
-    if moment.tzinfo != UTC:
-        reader.refuse("measured_at", "an ISO time in UTC")
-    return text
 
 
 def _bandwidth(reader: Reader) -> SizedBandwidth:

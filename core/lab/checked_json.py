@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 
 from core.errors import RecordError
@@ -157,3 +158,19 @@ class Reader:
 
     def _at(self, name: str) -> str:
         return f"{self._path}.{name}" if self._path else name
+
+
+def utc_time(reader: Reader, name: str) -> str:
+    """Take an ISO time in UTC out of an object.
+
+    Raises:
+        RecordError: it is another thing.
+    """
+    text = reader.text(name)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        reader.refuse(name, "an ISO time")
+    if moment.tzinfo != UTC:
+        reader.refuse(name, "an ISO time in UTC")
+    return text

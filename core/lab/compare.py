@@ -1,0 +1,168 @@
+"""Measured beside predicted: by step, by operator, with the spread, and one sentence on why.
+
+The ratio is measured / predicted: above 1 the machine was slower than predicted. From a noisy run
+no verdict is drawn; its range is only shown, and wider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from core.lab.record import RunRecord
+from core.lab.timing import Spread, spread
+from core.units import format_seconds, significant
+
+#: How far measured may be from predicted until the two are said to differ.
+TPOT_TOLERANCE: Final = 0.15
+TTFT_TOLERANCE: Final = 0.25
+#: The range of a noisy run is so much wider on either side.
+_NOISY_FACTOR: Final = 2.0
+#: Bandwidth that differs from the calibration's by more than this is worth a sentence.
+_DRIFT: Final = 0.15
+#: An operator that explains this part of the gap is named.
+_SHARE: Final = 0.3
+
+Verdict = Literal["agrees", "differs", "noisy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One quantity, predicted and measured, in seconds; p10 and p90 of the measured samples."""
+
+    name: str
+    predicted_s: float
+    measured_s: float
+    low_s: float
+    high_s: float
+
+    @property
+    def ratio(self) -> float:
+        """Measured / predicted."""
+        return self.measured_s / self.predicted_s
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The ratio at p10 and at p90."""
+        return self.low_s / self.predicted_s, self.high_s / self.predicted_s
+
+    @property
+    def gap_s(self) -> float:
+        """Measured - predicted."""
+        return self.measured_s - self.predicted_s
+
+    def agrees_within(self, tolerance: float) -> bool:
+        """Whether the measured median is within a part of the predicted value."""
+        return abs(self.ratio - 1.0) <= tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A run's prediction against its measurement.
+
+    Attributes:
+        ttft: the first step; its spread is of the repeated prefills.
+        tpot: the mean later step against the median of the repeated ones; None for one token.
+        steps: each step of the visible run against its own prediction, in order.
+        prefill, decode: by operator, in execution order; empty where nothing was profiled.
+        verdict: "agrees", "differs", or "noisy" where none is drawn.
+        sentence: what it comes to, and why where the two differ.
+    """
+
+    ttft: Ratio
+    tpot: Ratio | None
+    steps: tuple[Ratio, ...]
+    prefill: tuple[Ratio, ...]
+    decode: tuple[Ratio, ...]
+    verdict: Verdict
+    sentence: str
+
+
+def compare(record: RunRecord) -> Comparison:
+    """Compare one run with what was predicted for it."""
+    prediction, noisy = record.prediction, bool(record.noisy)
+    ttft = _ratio("TTFT", prediction.ttft_s, record.prefill_spread, noisy)
+    tpot = None
+    if prediction.tpot_s is not None and record.decode_spread is not None:
+        tpot = _ratio("TPOT", prediction.tpot_s, record.decode_spread, noisy)
+    verdict = _verdict(ttft, tpot, noisy)
+    return Comparison(
+        ttft=ttft,
+        tpot=tpot,
+        steps=tuple(
+            Ratio(f"step {step.index}", predicted_s, step.host_s, step.host_s, step.host_s)
+            for step, predicted_s in zip(record.steps, prediction.step_s, strict=False)
+        ),
+        prefill=_operators(record, "prefill"),
+        decode=_operators(record, "decode"),
+        verdict=verdict,
+        sentence=_sentence(record, verdict, ttft, tpot),
+    )
+
+
+def _ratio(name: str, predicted_s: float, samples: Spread, noisy: bool) -> Ratio:
+    factor = _NOISY_FACTOR if noisy else 1.0
+    low_s = samples.median_s - factor * (samples.median_s - samples.p10_s)
+    high_s = samples.median_s + factor * (samples.p90_s - samples.median_s)
+    return Ratio(name, predicted_s, samples.median_s, max(low_s, 0.0), high_s)
+
+
+def _operators(record: RunRecord, phase: str) -> tuple[Ratio, ...]:
+    """The operators that were both predicted and profiled, in execution order."""
+    predicted = record.prediction.prefill if phase == "prefill" else record.prediction.decode
+    measured = record.measured.operators_s.get(phase, {})
+    if predicted is None:
+        return ()
+    noisy = bool(record.noisy)
+    return tuple(
+        _ratio(name, predicted_s, spread(measured[name]), noisy)
+        for name, predicted_s in predicted.operators_s.items()
+        if measured.get(name) and predicted_s > 0
+    )
+
+
+def _verdict(ttft: Ratio, tpot: Ratio | None, noisy: bool) -> Verdict:
+    if noisy:
+        return "noisy"
+    if not ttft.agrees_within(TTFT_TOLERANCE):
+        return "differs"
+    return "agrees" if tpot is None or tpot.agrees_within(TPOT_TOLERANCE) else "differs"
+
+
+def _sentence(record: RunRecord, verdict: Verdict, ttft: Ratio, tpot: Ratio | None) -> str:
+    if verdict == "noisy":
+        return f"No verdict, because this run is noisy: {'; '.join(record.noisy)}. Run again on a quiet host."
+    figures = " and ".join(
+        f"{ratio.name} is {significant(ratio.ratio)} x the prediction" for ratio in (tpot, ttft) if ratio
+    )
+    if verdict == "agrees":
+        return f"Measured and predicted agree: {figures}."
+    tpot_differs = tpot is not None and not tpot.agrees_within(TPOT_TOLERANCE)
+    worst, phase = (tpot, "decode") if tpot is not None and tpot_differs else (ttft, "prefill")
+    return f"Measured and predicted differ: {figures}. {_why(record, worst, _operators(record, phase))}"
+
+
+def _why(record: RunRecord, whole: Ratio, rows: Sequence[Ratio]) -> str:
+    """The likeliest reason, from what can be seen: bandwidth, one operator, or what is between them."""
+    calibrated, now = record.calibration.read_bytes_per_s, record.load.bandwidth_bytes_per_s
+    drift = now / calibrated - 1.0
+    slower = whole.gap_s > 0
+    if abs(drift) > _DRIFT and (drift < 0) == slower:
+        return (
+            f"Memory reads {abs(drift):.0%} {'slower' if drift < 0 else 'faster'} now than when this machine "
+            "was calibrated: calibrate again."
+        )
+    named = [row for row in rows if row.gap_s * whole.gap_s > 0]
+    worst = max(named, key=lambda row: abs(row.gap_s), default=None)
+    if worst is not None and worst.gap_s / whole.gap_s >= _SHARE:
+        return (
+            f"Most of the {format_seconds(abs(whole.gap_s))} between them is in {worst.name!r}, which takes "
+            f"{significant(worst.ratio)} x what the calibration led to expect for such shapes."
+        )
+    if not rows:
+        return "This run was not profiled by operator, so it cannot say where the time went."
+    return (
+        f"No single operator explains the {format_seconds(abs(whole.gap_s))} between them: it is spread over "
+        "many operators or lies between them."
+    )

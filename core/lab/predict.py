@@ -1,0 +1,240 @@
+"""What a run will take, before it runs: arithmetic over the operator table, nothing else.
+
+The machine comes from a calibration that never saw the run. Step k of a generation is one forward
+pass; the first reads the prompt and gives the first token, each later one gives one more:
+
+* with a cache, step k computes 1 new token at context ``prompt + k``;
+* without, step k computes all ``prompt + k`` tokens again.
+
+``TTFT`` is the first step, ``TPOT`` the mean of the later ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.analytic.kv_cache import cache_bytes
+from core.analytic.latency import bound, operator_times
+from core.analytic.machine import Machine
+from core.analytic.memory import activation_bytes
+from core.analytic.operators import operators
+from core.analytic.params import stored_bytes
+from core.analytic.table import Operators
+from core.catalog.model import ModelSpec
+from core.errors import RequestError
+from core.lab.checked_json import Reader
+from core.lab.request import RunRequest
+
+#: What a run's bytes do in the memory of the device: weights kept, cache at its fullest, activations.
+_MEMORY: Final = ("weights_bytes", "kv_bytes", "activation_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class PhasePrediction:
+    """One forward pass of a phase; for the decode, the mean over its steps.
+
+    Attributes:
+        operators_s: seconds by operator name, all its repeats together, in execution order.
+        fixed_s: seconds of a pass besides its operators.
+        flops: of a pass. weight_bytes, kv_bytes: parameters read; cache read and written.
+        moved_bytes: all of that and the activations.
+        limit: what it waits for most: "memory", "compute" or "overhead". factor: how many times as
+            long that asks for as the next limit.
+    """
+
+    operators_s: dict[str, float]
+    fixed_s: float
+    flops: float
+    weight_bytes: float
+    kv_bytes: float
+    moved_bytes: float
+    limit: str
+    factor: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole pass."""
+        return self.fixed_s + sum(self.operators_s.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a run is predicted to take, and what follows from that.
+
+    Attributes:
+        prompt_tokens: of the prompt. step_s: seconds of each step, the prefill first.
+        prefill: the first step. decode: the mean later step; None where there is one token only.
+        memory: bytes of weights, KV cache and activations.
+        bandwidth_bytes_per_s: the machine's ceiling, the denominator of MBU.
+    """
+
+    prompt_tokens: int
+    step_s: tuple[float, ...]
+    prefill: PhasePrediction
+    decode: PhasePrediction | None
+    memory: dict[str, float]
+    bandwidth_bytes_per_s: float
+
+    @property
+    def ttft_s(self) -> float:
+        """Time to first token: the prefill."""
+        return self.step_s[0]
+
+    @property
+    def tpot_s(self) -> float | None:
+        """Time per output token: the mean step after the first."""
+        later = self.step_s[1:]
+        return sum(later) / len(later) if later else None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens written in a second, after the first."""
+        return None if self.tpot_s is None else 1.0 / self.tpot_s
+
+    @property
+    def end_to_end_s(self) -> float:
+        """Until the last token."""
+        return sum(self.step_s)
+
+    @property
+    def mbu(self) -> float | None:
+        """Memory bandwidth utilisation of the decode: weights and cache moved, over TPOT x ceiling."""
+        if self.decode is None or self.tpot_s is None:
+            return None
+        return mbu(self.decode.weight_bytes + self.decode.kv_bytes, self.tpot_s, self.bandwidth_bytes_per_s)
+
+    @property
+    def total_memory_bytes(self) -> float:
+        """Weights, cache and activations together."""
+        return sum(self.memory.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain object, headline figures included for readers of the file."""
+        return {
+            **asdict(self),
+            "step_s": list(self.step_s),
+            "ttft_s": self.ttft_s,
+            "tpot_s": self.tpot_s,
+            "mbu": self.mbu,
+        }
+
+    @classmethod
+    def from_reader(cls, reader: Reader) -> Prediction:
+        """Read a prediction back; the headline figures are computed again, not read.
+
+        Raises:
+            RecordError: a value is missing, of another type, or out of its bounds.
+        """
+        step_s = reader.numbers("step_s", 1e-9, 1e6)
+        if not step_s:
+            reader.refuse("step_s", "one step or more")
+        return cls(
+            prompt_tokens=reader.whole("prompt_tokens", 1, 10_000_000),
+            step_s=step_s,
+            prefill=_phase_from(reader.inner("prefill")),
+            decode=None if reader.data.get("decode") is None else _phase_from(reader.inner("decode")),
+            memory={name: reader.inner("memory").number(name) for name in _MEMORY},
+            bandwidth_bytes_per_s=reader.number("bandwidth_bytes_per_s", 1),
+        )
+
+
+def mbu(moved_bytes: float, seconds: float, bandwidth_bytes_per_s: float) -> float:
+    """``bytes / (seconds * bandwidth)``: the part of the machine's bandwidth that a pass used."""
+    return moved_bytes / (seconds * bandwidth_bytes_per_s)
+
+
+def predict(request: RunRequest, prompt_tokens: int, model: ModelSpec, machine: Machine) -> Prediction:
+    """Predict every step of a run.
+
+    Args:
+        request: what is asked for.
+        prompt_tokens: of its prompt, template included.
+        model: the shape.
+        machine: from a calibration (``Calibration.machine``) or a data sheet.
+
+    Raises:
+        RequestError: the prompt and the answer do not fit the model's context.
+        FormatError: the machine has no rate for the format.
+    """
+    check_length(request, prompt_tokens, model)
+    first = _table(request, model, np.array([prompt_tokens]), np.array([prompt_tokens]))
+    later = np.arange(prompt_tokens + 1, prompt_tokens + request.max_tokens)
+    cached = request.cache != "none"
+    decode = _table(request, model, np.ones_like(later) if cached else later, later) if len(later) else None
+    step_s = _step_s(first, machine)
+    if decode is not None:
+        step_s = np.concatenate([step_s, _step_s(decode, machine)])
+    last = prompt_tokens + request.max_tokens - 1
+    return Prediction(
+        prompt_tokens=prompt_tokens,
+        step_s=tuple(float(seconds) for seconds in step_s),
+        prefill=_phase(first, machine),
+        decode=None if decode is None else _phase(decode, machine),
+        memory={
+            "weights_bytes": float(stored_bytes(model, request.weights)),
+            "kv_bytes": float(cache_bytes(model, request.kv, 1, last)) if cached else 0.0,
+            "activation_bytes": float(activation_bytes(first).max()),
+        },
+        bandwidth_bytes_per_s=machine.bandwidth_bytes_per_s,
+    )
+
+
+def check_length(request: RunRequest, prompt_tokens: int, model: ModelSpec) -> None:
+    """Check that the prompt and the answer fit the model's context.
+
+    Raises:
+        RequestError: they do not, or the prompt has no token.
+    """
+    if prompt_tokens < 1:
+        raise RequestError("The prompt must have a token or more; this one has none. Type a few words.")
+    needed = prompt_tokens + request.max_tokens
+    if needed > model.max_context:
+        raise RequestError(
+            f"{model.name} has a context of {model.max_context:,} tokens; {prompt_tokens:,} of the prompt "
+            f"and {request.max_tokens:,} new ones are {needed:,}. Shorten the prompt or ask for less."
+        )
+
+
+def _table(
+    request: RunRequest, model: ModelSpec, new_tokens: NDArray[Any], context: NDArray[Any]
+) -> Operators:
+    return operators(
+        model, batch=1, new_tokens=new_tokens, context=context, weights=request.weights, kv=request.kv
+    )
+
+
+def _step_s(table: Operators, machine: Machine) -> NDArray[np.float64]:
+    return np.asarray(machine.step_fixed_s + operator_times(table, machine).sum(axis=0))
+
+
+def _phase(table: Operators, machine: Machine) -> PhasePrediction:
+    by_name = table.by_name(operator_times(table, machine))
+    limits = bound(table, machine)
+    middle = table.flops.shape[-1] // 2
+    return PhasePrediction(
+        operators_s={name: float(seconds.mean()) for name, seconds in by_name.items()},
+        fixed_s=machine.step_fixed_s,
+        flops=float(table.total("flops").mean()),
+        weight_bytes=float(table.total("weight_streamed_bytes").mean()),
+        kv_bytes=float((table.total("kv_read_bytes") + table.total("kv_write_bytes")).mean()),
+        moved_bytes=float(table.streamed_bytes.sum(axis=0).mean()),
+        limit=str(limits.limit[middle]),
+        factor=min(float(limits.factor[middle]), 1e6),
+    )
+
+
+def _phase_from(reader: Reader) -> PhasePrediction:
+    return PhasePrediction(
+        operators_s=reader.number_map("operators_s", 0, 1e6),
+        fixed_s=reader.number("fixed_s", 0, 10),
+        flops=reader.number("flops", 0, 1e30),
+        weight_bytes=reader.number("weight_bytes"),
+        kv_bytes=reader.number("kv_bytes"),
+        moved_bytes=reader.number("moved_bytes"),
+        limit=reader.text("limit", ("memory", "compute", "overhead")),
+        factor=reader.number("factor", 0, 1e6),
+    )

@@ -1,0 +1,143 @@
+"""Worked cases with known answers, most of them places where published calculators were wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.analytic.kv_cache import bytes_per_token, cache_bytes
+from core.analytic.latency import tpot_s
+from core.analytic.operators import causal_pairs, operators
+from core.analytic.params import count, stored_bytes
+from core.analytic.roofline import critical_tokens, ridge_flops_per_byte, utilisation
+from core.analytic.table import Operators
+from core.catalog.accelerators import accelerator
+from core.catalog.hf_config import read_config
+from core.catalog.model import ModelSpec
+from core.units import GIB, TB
+
+CASES = [
+    json.loads(line) for line in (Path(__file__).parents[1] / "data" / "cases.jsonl").read_text().splitlines()
+]
+FORMATS = {"f16": "fp16", "q8_0": "fp16"}  # the q8_0 case states its 16-bit size too
+SCALES = {"GiB": GIB, "TFLOP/s": 1e12, "ms": 1e-3}
+Input = dict[str, Any]
+
+
+def spec(case: Input) -> ModelSpec:
+    return read_config({"num_hidden_layers": 1, **case["config"]})
+
+
+def kv_format(case: Input) -> str:
+    stated = str(case.get("kv_dtype", "bf16"))
+    return FORMATS.get(stated, stated)
+
+
+def cache(case: Input) -> float:
+    return float(cache_bytes(spec(case), kv_format(case), case["batch"], case["seq_len"]))
+
+
+def token(case: Input) -> float:
+    return bytes_per_token(spec(case), kv_format(case))
+
+
+def decode(case: Input) -> Operators:
+    return operators(
+        spec(case), batch=1, new_tokens=1, context=case["context"], weights="bf16", kv=kv_format(case)
+    )
+
+
+def prefill_flops(case: Input) -> float:
+    tokens = case["tokens"]
+    table = operators(spec(case), batch=1, new_tokens=tokens, context=tokens, weights="fp16", kv="fp16")
+    return float(table.total("flops"))
+
+
+def head_flops(case: Input) -> float:
+    sizes = {"model_type": "llama", "num_hidden_layers": 1, "num_attention_heads": 32}
+    table = operators(
+        read_config({**sizes, **case["config"]}), batch=1, new_tokens=1, context=1, weights="fp16", kv="fp16"
+    )
+    return float(table.flops[table.index("lm_head")])
+
+
+def pair_flops(case: Input) -> float:
+    config = case["config"]
+    features = config["num_attention_heads"] * config["head_dim"]
+    return 4.0 * float(features) * float(causal_pairs(case["tokens"], case["tokens"]))
+
+
+def bandwidth(case: Input) -> float:
+    return float(case["bandwidth_gb_s"]) * 1e9
+
+
+def weight_read(case: Input) -> float:
+    return float(decode(case).total("weight_streamed_bytes")) / bandwidth(case)
+
+
+def kv_read(case: Input) -> float:
+    return float(decode(case).total("kv_read_bytes")) / bandwidth(case)
+
+
+def per_layer_read(case: Input) -> float:
+    table = decode(case)
+    row = table.index("attention")
+    return float(table.kv_read_bytes[row] / table.repeats[row])
+
+
+def peak(chip: str) -> Callable[[Input], float]:
+    return lambda case: accelerator(chip).peak_flops_per_s[case["dtype"]]
+
+
+def critical(bits: int) -> Callable[[Input], float]:
+    def answer(case: Input) -> float:
+        flops = case.get("bf16_flops") or case["dense_tflops"] * 1e12
+        return critical_tokens(flops, case.get("bandwidth") or bandwidth(case), bits)
+
+    return answer
+
+
+ANSWERS: dict[str, Callable[[Input], float]] = {
+    "kv_cache": cache,
+    "kv_window_honoured": cache,
+    "kv_window_ignored": lambda case: token(case) * case["seq_len"],
+    "kv_f16": cache,
+    "kv_bytes_per_token": token,
+    "kv_heads": lambda case: spec(case).layers[0].attention.num_kv_heads,
+    "head_dim": lambda case: spec(case).layers[0].attention.head_dim,
+    "parameters": lambda case: count(spec(case)).total,
+    "weight_bytes_bf16": lambda case: stored_bytes(spec(case), "bf16"),
+    "kv_bytes_read_per_layer": per_layer_read,
+    "weight_read": weight_read,
+    "kv_read": kv_read,
+    "tpot_floor": lambda case: weight_read(case) + kv_read(case),
+    "prefill_flops": prefill_flops,
+    "floor": lambda case: prefill_flops(case) / (case["dense_tflops"] * 1e12),
+    "utilisation_implied": lambda case: float(
+        utilisation(prefill_flops(case), case["measured_ms"] / 1e3, case["dense_tflops"] * 1e12)
+    ),
+    "tpot": lambda case: tpot_s(
+        case["ttft_ms"] / 1e3, case["request_latency_ms"] / 1e3, case["output_tokens"]
+    ),
+    "ridge_point": lambda case: ridge_flops_per_byte(case["dense_tflops"] * 1e12, bandwidth(case)),
+    "critical_batch_bf16": critical(16),
+    "critical_batch_int8_weights_bf16_math": critical(8),
+    "mfu": lambda case: float(utilisation(case["achieved_tflops"] * TB, 1.0, case["peak_tflops"] * TB)),
+    "flops": head_flops,
+    "flops_causal_useful": pair_flops,
+    "H100_SXM": peak("h100-sxm-80gb"),
+    "H100_PCIe": peak("h100-pcie-80gb"),
+    "H200_SXM": peak("h200-sxm-141gb"),
+    "H100": lambda _: accelerator("h100-sxm-80gb").capacity_bytes or 0,
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_the_answer_is_the_worked_one(case: dict[str, Any]) -> None:
+    relative = case["tolerance"].get("value", 0.0)
+    for name, expected in case["expected"].items():
+        scale = SCALES.get(expected["unit"], 1)
+        found = ANSWERS[name](case["input"])
+        assert found == pytest.approx(expected["value"] * scale, rel=relative or 1e-12), name

@@ -1,0 +1,117 @@
+"""`python -m core model` counts a catalogue id, a config file or a folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.__main__ import USER_MISTAKE, main
+
+CONFIG = {
+    "model_type": "qwen3",
+    "hidden_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "intermediate_size": 96,
+    "vocab_size": 100,
+    "tie_word_embeddings": True,
+    "max_position_embeddings": 512,
+}
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["model", *arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["model", *arguments]) == USER_MISTAKE
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_a_catalogue_model_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "llama-3.1-8b", "--context", "8192", "--batch", "2")
+    assert found == {
+        "id": "llama-3.1-8b",
+        "architecture": "llama",
+        "attention": "gqa",
+        "params": {"total": 8_030_261_248, "active": 8_030_261_248, "embedding": 525_336_576},
+        "weights": {
+            "stored_bytes": 16_060_522_496,
+            "streamed_bytes_per_step": 2 * 7_504_924_672 + 2 * 8192,  # two looked-up rows
+        },
+        "kv": {"bytes_per_token": 131_072, "cache_bytes": 2**31, "state_bytes": 0},
+        "notes": found["notes"],
+    }
+
+
+def test_a_config_and_its_folder_are_the_same_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG))
+    found = answer(capsys, str(path))
+    assert found == answer(capsys, str(tmp_path))
+    attention = 64 * (4 + 2 * 2) * 32 + 4 * 32 * 64
+    norms = 3 * (2 * 64 + 2 * 32) + 64
+    assert found["params"]["total"] == 100 * 64 + 3 * (attention + 3 * 64 * 96) + norms
+    assert found["kv"]["bytes_per_token"] == 2 * 3 * 2 * 32 * 2
+    assert "The model was made for 512 tokens; 2,048 are counted" in found["notes"][0]
+
+
+def test_a_person_reads_both_units(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["model", "llama-3.1-8b"]) == 0
+    shown = capsys.readouterr().out
+    assert "8,030,261,248" in shown
+    assert "16.1 GB = 15.0 GiB stored, 15.0 GB read per decode step" in shown
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not json", "A config must be JSON"),
+        (b"[]", "A config must be a JSON object"),
+        (b"\xff\xfe\x00", "A config must be text"),
+        (b'{"model_type": "llama"}', "The config must state"),
+        (b" " * 1_000_001, "may have up to 1,000,000 bytes"),
+    ],
+)
+def test_a_bad_file_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, message: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    assert message in refusal(capsys, str(path))
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(CONFIG).encode())
+    assert answer(capsys, str(path))["architecture"] == "qwen3"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gpt-5"], "or the path of a config.json; 'gpt-5' is neither"),
+        (["/nowhere/config.json"], "'/nowhere/config.json' is neither"),
+        (["x" * 5000], "is neither"),
+        (["llama-3.1-8b", "--weights", "int3"], "A format for weights must be one of"),
+        (["llama-3.1-8b", "--kv", "int4"], "A format for kv must be one of"),
+        (["llama-3.1-8b", "--batch", "0"], "Argument --batch: must be from 1 to 65,536; got 0"),
+        (["llama-3.1-8b", "--context", "-1"], "Argument --context: must be from 1 to"),
+        (["llama-3.1-8b", "--context", "NaN"], "Argument --context: must be a whole number; got 'NaN'"),
+        (["llama-3.1-8b", "--batch", "9" * 5000], "Argument --batch: must be a whole number"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert message in refusal(capsys, *arguments)

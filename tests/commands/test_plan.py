@@ -1,0 +1,94 @@
+"""`python -m core plan` prints the whole plan, with null where nothing is known yet."""
+
+import json
+from typing import Any
+
+import pytest
+
+from core.__main__ import USER_MISTAKE, main
+
+KEYS = [
+    "fits",
+    "memory",
+    "prefill",
+    "decode",
+    "ttft_s",
+    "tpot_s",
+    "e2e_s",
+    "tokens_per_s",
+    "usd_per_million_tokens",
+    "joules_per_token",
+    "range",
+    "violations",
+    "notes",
+]
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["plan", *arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_contract_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    options = "--model llama-3.1-8b --accelerator h100-sxm-80gb --batch 4 --input 1000 --output 100"
+    found = answer(capsys, *options.split())
+    assert list(found) == KEYS
+    assert found["fits"] is True
+    assert found["memory"]["weights_bytes"] == 16_060_522_496
+    assert found["memory"]["kv_bytes"] == 4 * 1100 * 131_072
+    assert set(found["prefill"]) == set(found["decode"]) == {"flops", "bytes", "time_s", "bound"}
+    assert found["e2e_s"] == pytest.approx(found["ttft_s"] + 99 * found["tpot_s"])
+    assert found["tokens_per_s"] == pytest.approx(4 / found["tpot_s"])
+    assert found["usd_per_million_tokens"] is found["joules_per_token"] is found["range"] is None
+    assert any("not computed yet" in note for note in found["notes"])
+    assert found["violations"] == []
+
+
+def test_what_cannot_be_computed_is_null_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    split = answer(capsys, "--tp", "2")
+    assert split["memory"] is split["prefill"] is split["ttft_s"] is split["fits"] is None
+    assert len(split["violations"]) == 1
+    unknown = answer(capsys, "--accelerator", "rtx-4090")
+    assert unknown["fits"] is None
+    assert unknown["memory"]["capacity_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ([], ["of 79.6 GiB: fits", "waits for compute", "waits for memory", "TTFT", "tokens/s", "Note:"]),
+        (["--model", "llama-3.3-70b"], ["does not fit", "Problem: "]),
+        (["--accelerator", "rtx-4090"], ["an unknown capacity: unknown whether it fits"]),
+        (["--accelerator", "t4"], ["Problem: NVIDIA T4 cannot compute linear operators in bf16"]),
+        (["--pp", "2"], ["Problem: Plans that split a model"]),
+    ],
+)
+def test_a_person_reads_the_same(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], shown: list[str]
+) -> None:
+    assert main(["plan", *arguments]) == 0
+    text = capsys.readouterr().out
+    assert all(part in text for part in shown)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--accelerator", "h100"], "The accelerator must be one of"),
+        (["--accelerator", "this-computer"], "This computer has no data sheet"),
+        (["--model", "gpt-5"], "'gpt-5' is neither"),
+        (["--kv", "int3"], "A format for kv must be one of"),
+        (["--batch", "0"], "Argument --batch: must be from 1 to 65,536; got 0"),
+        (["--tp", "0"], "Argument --tp: must be from 1 to 64; got 0"),
+        (["--input", "-5"], "Argument --input: must be from 1 to 2,000,000; got -5"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["plan", *arguments]) == USER_MISTAKE
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(message) or message in captured.err
+    assert captured.err.count("\n") == 1

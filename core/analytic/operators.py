@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 
 from core.analytic.kv_cache import token_bytes
+from core.analytic.pairs import causal_pairs, floats, visible_tokens
 from core.analytic.params import Weight, WeightPlan, layer_weights, outer_weights, weight_plan
 from core.analytic.table import Kind, Operators, Row
 from core.catalog.formats import number_format
@@ -67,19 +68,16 @@ def operators(
     (15009857536.0, 1073741824.0)
     """
     _check(batch, new_tokens, context)
-    act = number_format(number_format(weights, "weights").activations, "kv")
-    tokens = _floats(batch) * _floats(new_tokens)
+    plan = weight_plan(weights, model)
     pass_ = _Pass(
-        plan=weight_plan(weights, model),
+        plan=plan,
         kv=number_format(kv, "kv").id,
         hidden=model.hidden_size,
-        batch=_floats(batch),
-        new_tokens=_floats(new_tokens),
-        context=_floats(context),
-        tokens=tokens,
-        logit_rows=_floats(batch if logit_rows is None else logit_rows),
-        activation=act.id,
-        element=int(act.vector_bytes(1)),
+        batch=floats(batch),
+        new_tokens=floats(new_tokens),
+        context=floats(context),
+        logit_rows=floats(batch if logit_rows is None else logit_rows),
+        element=int(plan.vector.vector_bytes(1)),
     )
     kinds: dict[Layer, int] = {}
     for layer in model.layers:
@@ -100,19 +98,22 @@ class _Pass:
     batch: Number
     new_tokens: Number
     context: Number
-    tokens: Number
     logit_rows: Number
-    activation: str
     element: int
+
+    @property
+    def tokens(self) -> Number:
+        """M: rows that go through the layers."""
+        return self.batch * self.new_tokens
+
+    @property
+    def activation(self) -> str:
+        """The format of everything between the matrices."""
+        return self.plan.vector.id
 
     def moved(self, features: int) -> Number:
         """Bytes of activations of ``features`` a token."""
         return self.tokens * (features * self.element)
-
-
-def _floats(value: Number) -> Number:
-    # Floats hold every count exactly up to 2**53 and do not overflow as 64-bit integers would.
-    return float(value) if np.ndim(value) == 0 else np.asarray(value, np.float64)
 
 
 def _check(batch: Number, new_tokens: Number, context: Number) -> None:
@@ -219,36 +220,11 @@ def _attention(attention: Attention, repeats: int, pass_: _Pass) -> list[Row]:
         pass_.tokens,
         flops=pass_.batch * causal_pairs(pass_.new_tokens, pass_.context, attention.window) * flops_per_pair,
         activation_bytes=pass_.moved(2 * features),
-        kv_read_bytes=pass_.batch * _visible(pass_, attention.window) * new_bytes,
+        kv_read_bytes=pass_.batch
+        * visible_tokens(pass_.new_tokens, pass_.context, attention.window)
+        * new_bytes,
     )
     return [write, attend]
-
-
-def causal_pairs(new_tokens: Number, context: Number, window: int | None = None) -> Number:
-    """Query-token pairs that a causal pass of T new tokens at context S computes, per sequence.
-
-    ``T * (S - T) + T * (T + 1) / 2``: each new token sees all before it and itself. With a window w
-    a token sees ``min(position, w)``, which is summed exactly.
-
-    >>> causal_pairs(3, 5), causal_pairs(3, 3), float(causal_pairs(3, 5, window=2))
-    (12.0, 6.0, 6.0)
-    """
-    first, last = _floats(context) - _floats(new_tokens), _floats(context)
-    if window is None:
-        return _triangle(last) - _triangle(first)
-    growing = _triangle(np.minimum(last, window)) - _triangle(np.minimum(first, window))
-    return growing + (np.maximum(last, window) - np.maximum(first, window)) * window
-
-
-def _triangle(length: Number) -> Number:
-    return length * (length + 1) / 2
-
-
-def _visible(pass_: _Pass, window: int | None) -> Number:
-    """Cached tokens that the pass reads, each once, however many queries share them."""
-    if window is None:
-        return pass_.context
-    return np.minimum(pass_.context, pass_.new_tokens + (window - 1))
 
 
 def _ending(model: ModelSpec, pass_: _Pass) -> list[Row]:

@@ -9,7 +9,8 @@ import pytest
 
 from core.analytic.kv_cache import bytes_per_token, cache_bytes
 from core.analytic.latency import tpot_s
-from core.analytic.operators import causal_pairs, operators
+from core.analytic.operators import operators
+from core.analytic.pairs import causal_pairs
 from core.analytic.params import count, stored_bytes
 from core.analytic.roofline import critical_tokens, ridge_flops_per_byte, utilisation
 from core.analytic.table import Operators

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.analytic.operators import causal_pairs, operators
+from core.analytic.operators import operators
+from core.analytic.pairs import causal_pairs
 from core.analytic.table import COLUMNS, Operators
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec

@@ -11,7 +11,8 @@ MODULES = [
     *(
         f"core.analytic.{name}"
         for name in (
-            "table", "params", "kv_cache", "pairs", "operators", "latency", "roofline", "memory", "datasheet", "plan"
+            "table", "params", "kv_cache", "pairs", "operators",
+            "latency", "roofline", "memory", "datasheet", "plan",
         )
     ),
 ]  # fmt: skip

@@ -142,8 +142,9 @@ class Calibration:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A plain object, with its schema and version."""
-        return {"schema": SCHEMA, "version": VERSION, **asdict(self)}
+        """A plain object (lists, not tuples), with its schema and version."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        return {"schema": SCHEMA, "version": VERSION, **plain}
 
     @classmethod
     def from_json(cls, data: object) -> Calibration:

@@ -1,0 +1,92 @@
+"""The verdict and its reason, on runs whose truth is known."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.lab.compare import compare
+from core.lab.record import RunRecord
+from core.lab.record_parts import LoadRecord
+from tests.lab.examples import READ_BYTES_PER_S, record
+
+
+def test_a_run_as_predicted_agrees() -> None:
+    comparison = compare(record())
+    assert comparison.verdict == "agrees"
+    assert comparison.ttft.ratio == pytest.approx(1.0)
+    assert comparison.tpot is not None
+    assert comparison.tpot.ratio == pytest.approx(1.0, abs=0.02)
+    low, high = comparison.tpot.range
+    assert low < comparison.tpot.ratio < high
+    assert "agree: TPOT is 1.00 x the prediction and TTFT is 1.00 x" in comparison.sentence
+
+
+def test_every_step_and_every_operator_meets_its_own_prediction() -> None:
+    comparison = compare(record(slowness=1.1))
+    assert [row.name for row in comparison.steps[:2]] == ["step 0", "step 1"]
+    assert len(comparison.steps) == 8
+    rows = [*comparison.steps, *comparison.prefill, *comparison.decode]
+    assert all(row.ratio == pytest.approx(1.1) for row in rows)
+    assert {"qkv", "attention", "lm_head"} <= {row.name for row in comparison.decode}
+
+
+def slow_operator(name: str, extra_s: float) -> RunRecord:
+    """A run in which one operator of the decode took longer, and nothing else."""
+    run = record()
+    decode = dict(run.measured.operators_s["decode"])
+    decode[name] = (decode[name][0] + extra_s,)
+    measured = replace(
+        run.measured,
+        decode_repeats_s=tuple(seconds + extra_s for seconds in run.measured.decode_repeats_s),
+        operators_s={**run.measured.operators_s, "decode": decode},
+    )
+    return replace(run, measured=measured)
+
+
+def test_the_operator_that_explains_the_gap_is_named() -> None:
+    comparison = compare(slow_operator("attention", 0.01))
+    assert comparison.verdict == "differs"
+    assert "Most of the 10.0 ms between them is in 'attention'" in comparison.sentence
+
+
+def test_a_gap_that_is_spread_is_said_to_be_spread() -> None:
+    run = record(slowness=1.5)
+    unseen = {"prefill": {}, "decode": {"sample": run.measured.operators_s["decode"]["sample"]}}
+    comparison = compare(replace(run, measured=replace(run.measured, operators_s=unseen)))
+    assert comparison.verdict == "differs"
+    assert "No single operator explains" in comparison.sentence
+
+
+def test_a_run_without_a_profile_says_that_it_cannot_tell() -> None:
+    run = record(slowness=1.5)
+    comparison = compare(replace(run, measured=replace(run.measured, operators_s={})))
+    assert "was not profiled by operator" in comparison.sentence
+
+
+def test_memory_that_became_slower_is_the_reason_for_a_slower_run() -> None:
+    load = LoadRecord(0.02, 0.0, 1.5, READ_BYTES_PER_S * 0.6, READ_BYTES_PER_S * 0.55)
+    comparison = compare(record(slowness=1.5, load=load))
+    assert "Memory reads 40% slower now than when this machine was calibrated" in comparison.sentence
+
+
+def test_memory_that_became_slower_is_no_reason_for_a_faster_run() -> None:
+    load = LoadRecord(0.02, 0.0, 1.5, READ_BYTES_PER_S * 0.6, READ_BYTES_PER_S * 0.55)
+    assert "Memory reads" not in compare(record(slowness=0.5, load=load)).sentence
+
+
+def test_no_verdict_is_drawn_from_a_noisy_run_and_its_range_is_wider() -> None:
+    quiet = compare(record(slowness=3.0))
+    noisy = compare(record(slowness=3.0, noisy=("other programs used 40% of the processors",)))
+    assert (quiet.verdict, noisy.verdict) == ("differs", "noisy")
+    assert "No verdict, because this run is noisy: other programs used 40%" in noisy.sentence
+    assert quiet.tpot is not None and noisy.tpot is not None
+    assert noisy.tpot.low_s < quiet.tpot.low_s <= quiet.tpot.high_s < noisy.tpot.high_s
+    assert noisy.tpot.measured_s == quiet.tpot.measured_s
+
+
+def test_a_slow_prefill_alone_is_a_difference() -> None:
+    run = record()
+    slow = tuple(seconds * 2 for seconds in run.measured.prefill_repeats_s)
+    comparison = compare(replace(run, measured=replace(run.measured, prefill_repeats_s=slow)))
+    assert comparison.verdict == "differs"
+    assert "TTFT is 2.00 x the prediction" in comparison.sentence

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from core.analytic.machine import Machine, Rate
 from core.analytic.operators import operators
 from core.analytic.table import Operators
+from core.catalog.formats import FORMATS
 from core.catalog.model import ModelSpec
 from core.errors import FormatError
 from core.units import Number
@@ -90,9 +91,15 @@ def _rate(table: Operators, row: int, machine: Machine) -> Rate:
     try:
         return machine.rate(kind, format_id)
     except KeyError:
-        raise FormatError(
-            f"{machine.name} cannot compute {kind} operators in {format_id}. Choose another format."
-        ) from None
+        raise FormatError(_no_rate(machine, kind, format_id)) from None
+
+
+def _no_rate(machine: Machine, kind: str, format_id: str) -> str:
+    needed = FORMATS[format_id].compute
+    if needed in machine.peak_flops_per_s:
+        return f"{machine.name} was not measured with {kind} operators in {format_id}. Calibrate it again."
+    fine = [record.id for record in FORMATS.values() if record.compute in machine.peak_flops_per_s]
+    return f"{machine.name} has no {needed} arithmetic, which {format_id} needs. Choose one of {', '.join(fine)}."
 
 
 def operator_times(table: Operators, machine: Machine) -> NDArray[np.float64]:

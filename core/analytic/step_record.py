@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+#: Prompt tokens that one step of the engine reads at most; a longer prompt is read in pieces.
+PREFILL_TOKENS: Final = 2048
 
 StepKind = Literal["prefill", "decode"]
 

@@ -138,7 +138,14 @@ def test_a_sweep_is_one_call_with_the_answers_of_many() -> None:
 
 def test_a_format_that_the_chip_lacks_is_refused() -> None:
     t4 = machine_from(accelerator("t4"))
-    with pytest.raises(FormatError, match="NVIDIA T4 cannot compute linear operators in bf16"):
+    with pytest.raises(FormatError, match="NVIDIA T4 has no bf16 arithmetic, which bf16 needs"):
         step_time(decode(SMALL, 1, 8), t4)
     fine = operators(SMALL, batch=1, new_tokens=1, context=8, weights="fp16", kv="fp16")
     assert step_time(fine, t4) > 0
+
+
+def test_a_rate_that_was_never_measured_is_not_borrowed() -> None:
+    rates = {key: rate for key, rate in H100.rates.items() if key != ("linear", "int4")}
+    table = operators(SMALL, batch=1, new_tokens=1, context=8, weights="int4", kv="bf16")
+    with pytest.raises(FormatError, match="was not measured with linear operators in int4"):
+        step_time(table, replace(H100, rates=rates))

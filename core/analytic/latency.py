@@ -99,7 +99,10 @@ def _no_rate(machine: Machine, kind: str, format_id: str) -> str:
     if needed in machine.peak_flops_per_s:
         return f"{machine.name} was not measured with {kind} operators in {format_id}. Calibrate it again."
     fine = [record.id for record in FORMATS.values() if record.compute in machine.peak_flops_per_s]
-    return f"{machine.name} has no {needed} arithmetic, which {format_id} needs. Choose one of {', '.join(fine)}."
+    return (
+        f"{machine.name} has no {needed} arithmetic, which {format_id} needs. "
+        f"Choose one of {', '.join(fine)}."
+    )
 
 
 def operator_times(table: Operators, machine: Machine) -> NDArray[np.float64]:

@@ -1,12 +1,12 @@
 """What a run will take, before it runs: arithmetic over the operator table, nothing else.
 
-The machine comes from a calibration that never saw the run. Step k of a generation is one forward
-pass; the first reads the prompt and gives the first token, each later one gives one more:
+The machine comes from a calibration that never saw the run. The prompt is read in one prefill step
+(a long one in pieces), whose end gives the first token; each later step gives one more:
 
-* with a cache, step k computes 1 new token at context ``prompt + k``;
-* without, step k computes all ``prompt + k`` tokens again.
+* with a cache, later step k computes 1 new token at context ``prompt + k``;
+* without, it computes all ``prompt + k`` tokens again.
 
-``TTFT`` is the first step, ``TPOT`` the mean of the later ones.
+``TTFT`` is the sum of the prefill steps, ``TPOT`` the mean of the later ones.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.analytic.kv_cache import cache_bytes
-from core.analytic.latency import bound, operator_times
+from core.analytic.latency import bound, operator_times, step_time
 from core.analytic.machine import Machine
 from core.analytic.memory import activation_bytes
 from core.analytic.operators import operators
 from core.analytic.params import stored_bytes
+from core.analytic.step_record import PREFILL_TOKENS
 from core.analytic.table import Operators
 from core.catalog.model import ModelSpec
 from core.errors import RequestError
@@ -35,12 +36,12 @@ _MEMORY: Final = ("weights_bytes", "kv_bytes", "activation_bytes")
 
 @dataclass(frozen=True, slots=True)
 class PhasePrediction:
-    """One forward pass of a phase; for the decode, the mean over its steps.
+    """A whole prefill, or the mean decode step.
 
     Attributes:
         operators_s: seconds by operator name, all its repeats together, in execution order.
-        fixed_s: seconds of a pass besides its operators.
-        flops: of a pass. weight_bytes, kv_bytes: parameters read; cache read and written.
+        fixed_s: seconds besides the operators.
+        flops: multiplies and adds. weight_bytes, kv_bytes: parameters read; cache read and written.
         moved_bytes: all of that and the activations.
         limit: what it waits for most: "memory", "compute" or "overhead". factor: how many times as
             long that asks for as the next limit.
@@ -57,7 +58,7 @@ class PhasePrediction:
 
     @property
     def seconds(self) -> float:
-        """The whole pass."""
+        """All of it."""
         return self.fixed_s + sum(self.operators_s.values())
 
 
@@ -66,28 +67,35 @@ class Prediction:
     """What a run is predicted to take, and what follows from that.
 
     Attributes:
-        prompt_tokens: of the prompt. step_s: seconds of each step, the prefill first.
-        prefill: the first step. decode: the mean later step; None where there is one token only.
+        prompt_tokens: of the prompt.
+        prefill_step_s: seconds of each prefill step. decode_step_s: of each later step.
+        prefill: all prefill steps. decode: the mean later step; None where there is one token only.
         memory: bytes of weights, KV cache and activations.
         bandwidth_bytes_per_s: the machine's ceiling, the denominator of MBU.
     """
 
     prompt_tokens: int
-    step_s: tuple[float, ...]
+    prefill_step_s: tuple[float, ...]
+    decode_step_s: tuple[float, ...]
     prefill: PhasePrediction
     decode: PhasePrediction | None
     memory: dict[str, float]
     bandwidth_bytes_per_s: float
 
     @property
+    def step_s(self) -> tuple[float, ...]:
+        """Seconds of every step, in order."""
+        return self.prefill_step_s + self.decode_step_s
+
+    @property
     def ttft_s(self) -> float:
         """Time to first token: the prefill."""
-        return self.step_s[0]
+        return sum(self.prefill_step_s)
 
     @property
     def tpot_s(self) -> float | None:
-        """Time per output token: the mean step after the first."""
-        later = self.step_s[1:]
+        """Time per output token: the mean step after the prefill."""
+        later = self.decode_step_s
         return sum(later) / len(later) if later else None
 
     @property
@@ -116,7 +124,8 @@ class Prediction:
         """A plain object, headline figures included for readers of the file."""
         return {
             **asdict(self),
-            "step_s": list(self.step_s),
+            "prefill_step_s": list(self.prefill_step_s),
+            "decode_step_s": list(self.decode_step_s),
             "ttft_s": self.ttft_s,
             "tpot_s": self.tpot_s,
             "mbu": self.mbu,
@@ -129,12 +138,13 @@ class Prediction:
         Raises:
             RecordError: a value is missing, of another type, or out of its bounds.
         """
-        step_s = reader.numbers("step_s", 1e-9, 1e6)
-        if not step_s:
-            reader.refuse("step_s", "one step or more")
+        prefill_step_s = reader.numbers("prefill_step_s", 1e-9, 1e6)
+        if not prefill_step_s:
+            reader.refuse("prefill_step_s", "one step or more")
         return cls(
             prompt_tokens=reader.whole("prompt_tokens", 1, 10_000_000),
-            step_s=step_s,
+            prefill_step_s=prefill_step_s,
+            decode_step_s=reader.numbers("decode_step_s", 1e-9, 1e6),
             prefill=_phase_from(reader.inner("prefill")),
             decode=None if reader.data.get("decode") is None else _phase_from(reader.inner("decode")),
             memory={name: reader.inner("memory").number(name) for name in _MEMORY},
@@ -161,26 +171,33 @@ def predict(request: RunRequest, prompt_tokens: int, model: ModelSpec, machine: 
         FormatError: the machine has no rate for the format.
     """
     check_length(request, prompt_tokens, model)
-    first = _table(request, model, np.array([prompt_tokens]), np.array([prompt_tokens]))
-    later = np.arange(prompt_tokens + 1, prompt_tokens + request.max_tokens)
     cached = request.cache != "none"
-    decode = _table(request, model, np.ones_like(later) if cached else later, later) if len(later) else None
-    step_s = _step_s(first, machine)
-    if decode is not None:
-        step_s = np.concatenate([step_s, _step_s(decode, machine)])
+    reads = np.array(_pieces(prompt_tokens))
+    prefill = _table(request, model, reads, reads.cumsum())
+    contexts = np.arange(prompt_tokens + 1, prompt_tokens + request.max_tokens)
+    decode = None
+    if len(contexts):
+        decode = _table(request, model, np.ones_like(contexts) if cached else contexts, contexts)
     last = prompt_tokens + request.max_tokens - 1
     return Prediction(
         prompt_tokens=prompt_tokens,
-        step_s=tuple(float(seconds) for seconds in step_s),
-        prefill=_phase(first, machine),
-        decode=None if decode is None else _phase(decode, machine),
+        prefill_step_s=_step_s(prefill, machine),
+        decode_step_s=() if decode is None else _step_s(decode, machine),
+        prefill=_phase(prefill, machine, len(reads)),
+        decode=None if decode is None else _phase(decode, machine, 1),
         memory={
             "weights_bytes": float(stored_bytes(model, request.weights)),
             "kv_bytes": float(cache_bytes(model, request.kv, 1, last)) if cached else 0.0,
-            "activation_bytes": float(activation_bytes(first).max()),
+            "activation_bytes": float(activation_bytes(prefill).max()),
         },
         bandwidth_bytes_per_s=machine.bandwidth_bytes_per_s,
     )
+
+
+def _pieces(prompt_tokens: int) -> list[int]:
+    """How many prompt tokens each prefill step reads."""
+    whole, rest = divmod(prompt_tokens, PREFILL_TOKENS)
+    return [PREFILL_TOKENS] * whole + [rest] * (rest > 0)
 
 
 def check_length(request: RunRequest, prompt_tokens: int, model: ModelSpec) -> None:
@@ -207,21 +224,26 @@ def _table(
     )
 
 
-def _step_s(table: Operators, machine: Machine) -> NDArray[np.float64]:
-    return np.asarray(machine.step_fixed_s + operator_times(table, machine).sum(axis=0))
+def _step_s(table: Operators, machine: Machine) -> tuple[float, ...]:
+    return tuple(float(seconds) for seconds in step_time(table, machine))
 
 
-def _phase(table: Operators, machine: Machine) -> PhasePrediction:
+def _phase(table: Operators, machine: Machine, passes: int) -> PhasePrediction:
+    """The mean over a table's sweep, times ``passes``."""
+
+    def whole(column: NDArray[np.float64]) -> float:
+        return float(column.mean()) * passes
+
     by_name = table.by_name(operator_times(table, machine))
     limits = bound(table, machine)
     middle = table.flops.shape[-1] // 2
     return PhasePrediction(
-        operators_s={name: float(seconds.mean()) for name, seconds in by_name.items()},
-        fixed_s=machine.step_fixed_s,
-        flops=float(table.total("flops").mean()),
-        weight_bytes=float(table.total("weight_streamed_bytes").mean()),
-        kv_bytes=float((table.total("kv_read_bytes") + table.total("kv_write_bytes")).mean()),
-        moved_bytes=float(table.streamed_bytes.sum(axis=0).mean()),
+        operators_s={name: whole(seconds) for name, seconds in by_name.items()},
+        fixed_s=machine.step_fixed_s * passes,
+        flops=whole(table.total("flops")),
+        weight_bytes=whole(table.total("weight_streamed_bytes")),
+        kv_bytes=whole(table.total("kv_read_bytes") + table.total("kv_write_bytes")),
+        moved_bytes=whole(table.streamed_bytes.sum(axis=0)),
         limit=str(limits.limit[middle]),
         factor=min(float(limits.factor[middle]), 1e6),
     )

@@ -63,8 +63,13 @@ class RunRecord:
 
     @property
     def output_tokens(self) -> int:
-        """Tokens written; each step gave one."""
-        return len(self.steps)
+        """Tokens written: the last prefill step gave one, and so did each later step."""
+        return len(self.steps) - self.prefill_steps + 1
+
+    @property
+    def prefill_steps(self) -> int:
+        """Steps that read the prompt."""
+        return sum(step.kind == "prefill" for step in self.steps)
 
     @property
     def step_spread(self) -> Spread | None:

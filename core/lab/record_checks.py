@@ -13,17 +13,37 @@ _SLACK: Final = 1.02
 
 def contradiction(record: RunRecord) -> str:
     """The first thing in a record that cannot be, as a clause; empty where all of it can."""
-    steps, prompt = record.steps, record.prediction.prompt_tokens
-    if not steps or len(steps) > record.request.max_tokens:
-        return f"it has {len(steps)} steps for up to {record.request.max_tokens} tokens"
-    if [step.index for step in steps] != list(range(len(steps))):
-        return "its steps are not numbered from 0"
-    if [step.context_tokens for step in steps] != [prompt + index for index in range(len(steps))]:
-        return "its contexts do not grow by one from the prompt's tokens"
-    if len(record.prediction.step_s) != record.request.max_tokens:
-        return "it predicts another number of steps than was asked for"
-    decode_s = sum(step.host_s for step in steps[1:])
-    whole_s = (record.measured.tpot_s or 0.0) * (len(steps) - 1)
-    if decode_s > whole_s * _SLACK or steps[0].host_s > record.measured.ttft_s * _SLACK:
-        return "its steps take longer than the whole run"
-    return ""
+    claims = (
+        (_has_the_steps_asked_for(record), f"it has {len(record.steps)} steps for what it asked for"),
+        (_is_in_order(record), "its steps are not numbered from 0, the prompt's first"),
+        (_grows_by_one(record), "its contexts do not grow by one from the prompt's tokens"),
+        (_fits_its_totals(record), "its steps take longer than the whole run"),
+    )
+    return next((problem for holds, problem in claims if not holds), "")
+
+
+def _has_the_steps_asked_for(record: RunRecord) -> bool:
+    asked = record.request.max_tokens
+    return (
+        record.prefill_steps == len(record.prediction.prefill_step_s)
+        and 0 < record.output_tokens <= asked
+        and len(record.prediction.decode_step_s) == asked - 1
+    )
+
+
+def _is_in_order(record: RunRecord) -> bool:
+    first, steps = record.prefill_steps, record.steps
+    kinds = ["prefill"] * first + ["decode"] * (len(steps) - first)
+    return [(step.index, step.kind) for step in steps] == list(enumerate(kinds))
+
+
+def _grows_by_one(record: RunRecord) -> bool:
+    contexts = [step.context_tokens for step in record.steps[record.prefill_steps - 1 :]]
+    return contexts == [record.prediction.prompt_tokens + index for index in range(len(contexts))]
+
+
+def _fits_its_totals(record: RunRecord) -> bool:
+    first, steps = record.prefill_steps, record.steps
+    read_s, write_s = (sum(step.host_s for step in part) for part in (steps[:first], steps[first:]))
+    answer_s = (record.measured.tpot_s or 0.0) * (len(steps) - first)
+    return read_s <= record.measured.ttft_s * _SLACK and write_s <= answer_s * _SLACK

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.analytic.kv_cache import bytes_per_token
 from core.analytic.machine import Machine
+from core.analytic.operators import operators
 from core.analytic.params import stored_bytes
 from core.catalog.models import model
 from core.errors import FormatError, RequestError
@@ -77,6 +78,15 @@ def test_memory_is_what_is_stored() -> None:
     assert prediction.memory["kv_bytes"] == last_context * float(bytes_per_token(SMOL, "bf16"))
 
 
+def test_a_long_prompt_is_read_in_pieces() -> None:
+    prediction = predict(request(), 5000, SMOL, MACHINE)
+    assert len(prediction.prefill_step_s) == 3
+    assert prediction.prefill.seconds == pytest.approx(prediction.ttft_s)
+    assert len(prediction.decode_step_s) == 7
+    whole = operators(SMOL, batch=1, new_tokens=5000, context=5000, weights="int4", kv="bf16", logit_rows=3)
+    assert prediction.prefill.flops == pytest.approx(float(whole.total("flops")))
+
+
 def test_one_token_has_no_time_per_later_token() -> None:
     prediction = predict(request(max_tokens=1), PROMPT_TOKENS, SMOL, MACHINE)
     assert (prediction.tpot_s, prediction.decode, prediction.mbu) == (None, None, None)
@@ -96,7 +106,7 @@ def test_a_prompt_that_does_not_fit_is_refused(tokens: int, message: str) -> Non
 
 
 def test_a_format_without_a_rate_is_refused() -> None:
-    with pytest.raises(FormatError, match="cannot compute linear operators in fp16"):
+    with pytest.raises(FormatError, match="fp16"):
         predict(request(weights="fp16"), PROMPT_TOKENS, SMOL, MACHINE)
 
 

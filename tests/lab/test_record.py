@@ -69,6 +69,10 @@ def drop_step(data: dict[str, Any]) -> None:
     del data["steps"][3]
 
 
+def second_prefill(data: dict[str, Any]) -> None:
+    data["steps"][1]["kind"] = "prefill"
+
+
 def shift_context(data: dict[str, Any]) -> None:
     data["steps"][3]["context_tokens"] += 1
 
@@ -78,7 +82,7 @@ def many_steps(data: dict[str, Any]) -> None:
 
 
 def shorter_prediction(data: dict[str, Any]) -> None:
-    del data["prediction"]["step_s"][-1]
+    del data["prediction"]["decode_step_s"][-1]
 
 
 @pytest.mark.parametrize(
@@ -86,10 +90,11 @@ def shorter_prediction(data: dict[str, Any]) -> None:
     [
         (halve_decode, "its decode_median_s does not follow from its rows"),
         (halve_tpot, "its steps take longer than the whole run"),
-        (drop_step, "its steps are not numbered from 0"),
+        (second_prefill, "it has 8 steps for what it asked for"),
+        (drop_step, "its steps are not numbered from 0, the prompt's first"),
         (shift_context, "its contexts do not grow by one from the prompt's tokens"),
-        (many_steps, "it has 8 steps for up to 2 tokens"),
-        (shorter_prediction, "it predicts another number of steps than was asked for"),
+        (many_steps, "it has 8 steps for what it asked for"),
+        (shorter_prediction, "it has 8 steps for what it asked for"),
     ],
 )
 def test_a_record_that_no_longer_adds_up_is_refused_even_with_a_new_checksum(
@@ -118,7 +123,7 @@ def test_a_record_that_no_longer_adds_up_is_refused_even_with_a_new_checksum(
         (("steps",), [{"index": 0}], "must hold whole steps, but a step must have exactly"),
         (("request", "max_tokens"), 0, "must hold a request that could be made. max_tokens must be"),
         (("request",), None, "an object at 'request'"),
-        (("prediction", "step_s"), [], "one step or more at 'step_s'"),
+        (("prediction", "prefill_step_s"), [], "one step or more at 'prefill_step_s'"),
         (("calibration", "rates"), [], "a rate for attention, elementwise"),
         (("stop_reason",), "bored", "one of end, length, stopped at 'stop_reason'"),
     ],

@@ -1,7 +1,7 @@
 """What a run will take, before it runs: arithmetic over the operator table, nothing else.
 
 The machine comes from a calibration that never saw the run. The prompt is read in one prefill step
-(a long one in pieces), whose end gives the first token; each later step gives one more:
+(with a cache, a long one in pieces), whose end gives the first token; each later step gives one more:
 
 * with a cache, later step k computes 1 new token at context ``prompt + k``;
 * without, it computes all ``prompt + k`` tokens again.
@@ -172,7 +172,7 @@ def predict(request: RunRequest, prompt_tokens: int, model: ModelSpec, machine: 
     """
     check_length(request, prompt_tokens, model)
     cached = request.cache != "none"
-    reads = np.array(_pieces(prompt_tokens))
+    reads = np.array(_pieces(prompt_tokens) if cached else [prompt_tokens])
     prefill = _table(request, model, reads, reads.cumsum())
     contexts = np.arange(prompt_tokens + 1, prompt_tokens + request.max_tokens)
     decode = None

@@ -62,19 +62,24 @@ class RunRecord:
     noisy: tuple[str, ...] = ()
 
     @property
-    def output_tokens(self) -> int:
-        """Tokens written: the last prefill step gave one, and so did each later step."""
-        return len(self.steps) - self.prefill_steps + 1
+    def prefill_steps(self) -> tuple[StepRecord, ...]:
+        """The steps that read the prompt; the end of the last one gave the first token."""
+        return self.steps[: len(self.prediction.prefill_step_s)]
 
     @property
-    def prefill_steps(self) -> int:
-        """Steps that read the prompt."""
-        return sum(step.kind == "prefill" for step in self.steps)
+    def later_steps(self) -> tuple[StepRecord, ...]:
+        """The steps after them, each of which gave one token more."""
+        return self.steps[len(self.prediction.prefill_step_s) :]
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens written."""
+        return len(self.later_steps) + 1
 
     @property
     def step_spread(self) -> Spread | None:
-        """Of the visible decode steps; None where there is none."""
-        return self._spread([step.host_s for step in self.steps if step.kind == "decode"])
+        """Of the visible later steps; None where there is none."""
+        return self._spread([step.host_s for step in self.later_steps])
 
     @property
     def prefill_spread(self) -> Spread:
@@ -89,7 +94,7 @@ class RunRecord:
     @property
     def mbu(self) -> float | None:
         """Measured memory bandwidth utilisation of the decode steps; None without decode steps."""
-        rows = [step for step in self.steps if step.kind == "decode"]
+        rows = self.later_steps
         if not rows or self.decode_spread is None:
             return None
         moved = sum(row.weight_bytes + row.kv_read_bytes + row.kv_write_bytes for row in rows) / len(rows)

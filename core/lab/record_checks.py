@@ -25,25 +25,30 @@ def contradiction(record: RunRecord) -> str:
 def _has_the_steps_asked_for(record: RunRecord) -> bool:
     asked = record.request.max_tokens
     return (
-        record.prefill_steps == len(record.prediction.prefill_step_s)
-        and 0 < record.output_tokens <= asked
+        len(record.prefill_steps) == len(record.prediction.prefill_step_s)
+        and record.output_tokens <= asked
         and len(record.prediction.decode_step_s) == asked - 1
     )
 
 
 def _is_in_order(record: RunRecord) -> bool:
-    first, steps = record.prefill_steps, record.steps
-    kinds = ["prefill"] * first + ["decode"] * (len(steps) - first)
-    return [(step.index, step.kind) for step in steps] == list(enumerate(kinds))
+    # Without a cache every step reads the prompt again, so only a cached run's kinds are told apart.
+    cached = record.request.cache != "none"
+    return (
+        [step.index for step in record.steps] == list(range(len(record.steps)))
+        and all(step.kind == "prefill" for step in record.prefill_steps)
+        and (not cached or all(step.kind == "decode" for step in record.later_steps))
+    )
 
 
 def _grows_by_one(record: RunRecord) -> bool:
-    contexts = [step.context_tokens for step in record.steps[record.prefill_steps - 1 :]]
+    contexts = [step.context_tokens for step in (*record.prefill_steps[-1:], *record.later_steps)]
     return contexts == [record.prediction.prompt_tokens + index for index in range(len(contexts))]
 
 
 def _fits_its_totals(record: RunRecord) -> bool:
-    first, steps = record.prefill_steps, record.steps
-    read_s, write_s = (sum(step.host_s for step in part) for part in (steps[:first], steps[first:]))
-    answer_s = (record.measured.tpot_s or 0.0) * (len(steps) - first)
+    read_s, write_s = (
+        sum(step.host_s for step in part) for part in (record.prefill_steps, record.later_steps)
+    )
+    answer_s = (record.measured.tpot_s or 0.0) * len(record.later_steps)
     return read_s <= record.measured.ttft_s * _SLACK and write_s <= answer_s * _SLACK

@@ -90,7 +90,7 @@ def shorter_prediction(data: dict[str, Any]) -> None:
     [
         (halve_decode, "its decode_median_s does not follow from its rows"),
         (halve_tpot, "its steps take longer than the whole run"),
-        (second_prefill, "it has 8 steps for what it asked for"),
+        (second_prefill, "its steps are not numbered from 0, the prompt's first"),
         (drop_step, "its steps are not numbered from 0, the prompt's first"),
         (shift_context, "its contexts do not grow by one from the prompt's tokens"),
         (many_steps, "it has 8 steps for what it asked for"),

@@ -89,7 +89,7 @@ def demand(table: Operators, machine: Machine) -> Demand:
 def _rate(table: Operators, row: int, machine: Machine) -> Rate:
     kind, format_id = table.kinds[row], table.formats[row]
     try:
-        return machine.rate(kind, format_id)
+        return machine.rate(kind, format_id, table.names[row])
     except KeyError:
         raise FormatError(_no_rate(machine, kind, format_id)) from None
 

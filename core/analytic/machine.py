@@ -57,6 +57,9 @@ class Machine:
         peak_flops_per_s: dense peak by compute format; an absent format is not supported.
         rates: what each kind of operator reaches, by (kind, number format); the format "*" serves
             every format that has no entry of its own.
+        operator_rates: what a single operator reaches, by (operator name, number format), where that
+            is known better than its kind's rate. Two operators of one kind may call the library once
+            or three times, and a small model's time is made of such calls.
         step_fixed_s: cost of one forward pass besides its operators.
         link: the link to its neighbours, None where it has none.
         overhead_bytes: memory that the driver and the framework keep for themselves.
@@ -76,12 +79,13 @@ class Machine:
     overhead_bytes: float = 0.0
     measured_at: str = ""
     notes: tuple[str, ...] = field(default_factory=tuple)
+    operator_rates: Mapping[tuple[str, str], Rate] = field(default_factory=dict)
 
-    def rate(self, kind: Kind, format: str) -> Rate:
-        """The rate of an operator: its own entry, else the entry for every format.
+    def rate(self, kind: Kind, format: str, operator: str = "") -> Rate:
+        """The rate of an operator: its own entry, else its kind's in the format, else in every format.
 
         Raises:
-            KeyError: the machine has neither; a machine must be built with a "*" entry per kind.
+            KeyError: the machine has none; a machine must be built with a "*" entry per kind.
         """
-        own = self.rates.get((kind, format))
+        own = self.operator_rates.get((operator, format), self.rates.get((kind, format)))
         return own if own is not None else self.rates[(kind, "*")]

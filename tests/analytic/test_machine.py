@@ -1,5 +1,7 @@
 """A machine answers for every operator, from its own entry or the one for all formats."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,13 @@ MACHINE = Machine(
 def test_the_own_entry_comes_first() -> None:
     assert MACHINE.rate("linear", "int4") is OWN
     assert MACHINE.rate("linear", "bf16") is ANY
+
+
+def test_an_operator_that_was_measured_by_itself_comes_before_its_kind() -> None:
+    machine = replace(MACHINE, operator_rates={("qkv", "int4"): ANY})
+    assert machine.rate("linear", "int4", "qkv") is ANY
+    assert machine.rate("linear", "int4", "down") is OWN
+    assert machine.rate("linear", "bf16", "qkv") is ANY
 
 
 def test_a_kind_without_any_entry_is_never_guessed() -> None:

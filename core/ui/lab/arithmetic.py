@@ -1,0 +1,241 @@
+"""The arithmetic behind a prediction, laid open: five worked numbers with today's values.
+
+The formulas are those of ``core.analytic.latency`` and ``core.lab.predict``; here they are only
+written down with their inputs. A test runs every program this module writes and holds its result
+against the prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from core.analytic.latency import operator_times
+from core.analytic.machine import Machine
+from core.analytic.operators import operators
+from core.analytic.table import Operators
+from core.catalog.model import ModelSpec
+from core.lab.predict import Prediction
+from core.lab.request import RunRequest
+from core.ui.worked_number import Input, WorkedNumber
+from core.units import format_gb, format_gib, format_seconds, format_si, significant
+
+_GROUPS: Final = {
+    "linear": "matrices",
+    "lookup": "matrices",
+    "attention": "attention",
+    "kv_write": "attention",
+}
+_STEP_FORMULA: Final = (
+    "step cost + Σ operators [ calls × call cost + max( bytes / byte rate, FLOPs / FLOP rate ) ]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is predicted: a request for a model on a machine, and the prediction for it."""
+
+    request: RunRequest
+    model: ModelSpec
+    machine: Machine
+    prediction: Prediction
+
+    @property
+    def middle_context(self) -> int:
+        """Tokens that the middle decode step of the answer looks at."""
+        return self.prediction.prompt_tokens + max(self.request.max_tokens // 2, 1)
+
+    def table(self, phase: str) -> Operators:
+        """The operator table of the prefill, or of the middle decode step."""
+        context = self.prediction.prompt_tokens if phase == "prefill" else self.middle_context
+        alone = phase == "decode" and self.request.cache != "none"
+        return operators(
+            self.model,
+            batch=1,
+            new_tokens=1 if alone else context,
+            context=context,
+            weights=self.request.weights,
+            kv=self.request.kv,
+        )
+
+
+def worked_numbers(case: Case) -> tuple[WorkedNumber, ...]:
+    """TTFT and, where there is more than one token, TPOT, tokens/s and MBU; then memory."""
+    decode = (_tpot(case), _rate(case), _mbu(case)) if case.prediction.tpot_s is not None else ()
+    return (_ttft(case), *decode, _memory(case))
+
+
+def _ttft(case: Case) -> WorkedNumber:
+    tokens = case.prediction.prompt_tokens
+    return _step(case, "prefill", "TTFT", f"reading {tokens:,} prompt tokens in one pass", "")
+
+
+def _tpot(case: Case) -> WorkedNumber:
+    new = "1 new token" if case.request.cache != "none" else f"all {case.middle_context:,} tokens again"
+    what = f"{new} at context {case.middle_context:,}, the middle of the answer"
+    return _step(
+        case,
+        "decode",
+        "TPOT",
+        what,
+        "TPOT is the mean over the answer; this is its middle step, a little off.",
+    )
+
+
+def _step(case: Case, phase: str, name: str, what: str, note: str) -> WorkedNumber:
+    table = case.table(phase)
+    seconds = operator_times(table, case.machine)
+    sums: dict[str, float] = {}
+    for kind, value in zip(table.kinds, seconds, strict=True):
+        group = _GROUPS.get(kind, "the rest")
+        sums[group] = sums.get(group, 0.0) + float(value)
+    fixed = case.machine.step_fixed_s
+    terms = " + ".join(
+        [f"{format_seconds(fixed)} step"] + [f"{format_seconds(s)} {g}" for g, s in sums.items()]
+    )
+    total = fixed + float(seconds.sum())
+    moved, flops = float(table.streamed_bytes.sum()), float(table.total("flops"))
+    return WorkedNumber(
+        name=name,
+        formula=f"{name} = {_STEP_FORMULA}",
+        substituted=terms,
+        result=f"{format_seconds(total)} for {what}",
+        inputs=(
+            Input(
+                "step cost", "cost of one pass besides its operators", format_seconds(fixed), _origin(case)
+            ),
+            Input("call cost", "cost of calling one operator once", "by kind of operator", _origin(case)),
+            Input("bytes", "weights, cache and activations moved", format_gb(moved), "operator table"),
+            Input("FLOPs", "multiplies and adds", f"{format_si(flops)}FLOP", "operator table"),
+            Input("byte rate", "bytes per second that such an operator reaches", *_rates(case, table)),
+            Input(
+                "FLOP rate", "FLOPs per second it reaches at so many rows", "by kind and rows", _origin(case)
+            ),
+        ),
+        python=_step_program(case, table, f"{name}: {what}"),
+        note=f"{note} Left out: overlap of neighbouring operators.".strip(),
+    )
+
+
+def _rates(case: Case, table: Operators) -> tuple[str, str]:
+    linear = table.formats[table.index("qkv")]
+    rate = case.machine.rate("linear", linear).bytes_per_s
+    return f"matrices: {format_gb(rate)}/s", _origin(case)
+
+
+def _origin(case: Case) -> str:
+    if case.machine.origin == "measured":
+        return f"calibration of this computer, {case.machine.measured_at[:16].replace('T', ' ')} UTC"
+    return f"data sheet of {case.machine.name}"
+
+
+def _step_program(case: Case, table: Operators, title: str) -> str:
+    rows = []
+    for row, name in enumerate(table.names):
+        rate = case.machine.rate(table.kinds[row], table.formats[row])
+        flops_per_s = float(rate.flops_at(np.asarray(table.tokens[row])))
+        values = (
+            float(table.repeats[row]),
+            rate.fixed_s,
+            float(table.streamed_bytes[row]),
+            rate.bytes_per_s,
+            float(table.flops[row]),
+            flops_per_s,
+        )
+        rows.append(f"    ({name!r}, {', '.join(f'{value:.9g}' for value in values)}),")
+    return "\n".join(
+        (
+            f"# {title}",
+            f"# {case.model.name}, {case.request.weights} weights, on {_one_line(case.machine.name)}",
+            "# name, calls, seconds a call, bytes, bytes/s, FLOPs, FLOP/s",
+            "operators = [",
+            *rows,
+            "]",
+            f"step_fixed_s = {case.machine.step_fixed_s:.9g}",
+            "step_s = step_fixed_s + sum(",
+            "    calls * call_s + max(moved / bytes_per_s, flops / flops_per_s)",
+            "    for _, calls, call_s, moved, bytes_per_s, flops, flops_per_s in operators",
+            ")",
+            'print(f"{step_s * 1000:.3g} ms")',
+        )
+    )
+
+
+def _rate(case: Case) -> WorkedNumber:
+    tpot_s = case.prediction.tpot_s or 0.0
+    return WorkedNumber(
+        name="tokens/s",
+        formula="tokens/s = 1 / TPOT",
+        substituted=f"1 / {format_seconds(tpot_s)}",
+        result=f"{significant(1 / tpot_s)} tokens/s",
+        inputs=(Input("TPOT", "time per token after the first", format_seconds(tpot_s), "the number above"),),
+        python=f'tpot_s = {tpot_s:.9g}\ntokens_per_s = 1 / tpot_s\nprint(f"{{tokens_per_s:.3g}} tokens/s")',
+        note="One visitor, one answer at a time. TTFT is not in it.",
+    )
+
+
+def _mbu(case: Case) -> WorkedNumber:
+    prediction, decode = case.prediction, case.prediction.decode
+    tpot_s, weights, kv = (
+        prediction.tpot_s or 0.0,
+        *((decode.weight_bytes, decode.kv_bytes) if decode else (0, 0)),
+    )
+    ceiling = prediction.bandwidth_bytes_per_s
+    return WorkedNumber(
+        name="MBU",
+        formula="MBU = ( weights read + cache traffic ) / ( TPOT × bandwidth )",
+        substituted=f"( {format_gb(weights)} + {format_gb(kv)} ) / "
+        f"( {format_seconds(tpot_s)} × {format_gb(ceiling)}/s )",
+        result=f"{prediction.mbu or 0:.0%} of what the memory can deliver",
+        inputs=(
+            Input("weights read", "parameter bytes of one decode step", format_gb(weights), "operator table"),
+            Input("cache traffic", "keys and values read and written", format_gb(kv), "operator table"),
+            Input("TPOT", "time per token after the first", format_seconds(tpot_s), "the number above"),
+            Input("bandwidth", "bytes per second of plain reading", f"{format_gb(ceiling)}/s", _origin(case)),
+        ),
+        python=_program(
+            {"weight_bytes": weights, "kv_bytes": kv, "tpot_s": tpot_s, "bandwidth_bytes_per_s": ceiling},
+            "mbu = (weight_bytes + kv_bytes) / (tpot_s * bandwidth_bytes_per_s)",
+            'print(f"{mbu:.0%}")',
+        ),
+        note="Near 100 % the answer waits for memory alone; far below, calls or arithmetic cost more.",
+    )
+
+
+def _memory(case: Case) -> WorkedNumber:
+    parts = case.prediction.memory
+    weights, kv, activations = (parts[f"{name}_bytes"] for name in ("weights", "kv", "activation"))
+    return WorkedNumber(
+        name="memory",
+        formula="memory = weights + KV cache + activations",
+        substituted=" + ".join(format_gib(value) for value in (weights, kv, activations)),
+        result=format_gib(weights + kv + activations),
+        inputs=(
+            Input(
+                "weights",
+                "all parameters in their format, scales included",
+                format_gib(weights),
+                "operator table",
+            ),
+            Input("KV cache", "keys and values of every token at the end", format_gib(kv), "operator table"),
+            Input(
+                "activations", "the largest tensors of one pass", format_gib(activations), "operator table"
+            ),
+        ),
+        python=_program(
+            {"weights_bytes": weights, "kv_bytes": kv, "activation_bytes": activations},
+            "memory_bytes = weights_bytes + kv_bytes + activation_bytes",
+            'print(f"{memory_bytes / 2**20:.3g} MiB")',
+        ),
+        note="The engine's own tensors; the process needs more for its code and libraries.",
+    )
+
+
+def _program(values: dict[str, float], line: str, show: str) -> str:
+    return "\n".join([*(f"{name} = {value:.9g}" for name, value in values.items()), line, show])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

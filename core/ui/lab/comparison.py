@@ -1,0 +1,179 @@
+"""Predicted beside measured: tiles, two pictures, the verdict in a sentence, and the arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+from core.analytic.operators import operators
+from core.lab.compare import Comparison, Ratio, compare
+from core.lab.predict import Prediction
+from core.lab.record import RunRecord
+from core.lab.request import EMBEDDED_MODEL
+from core.ui import picture, side_by_side, worked_number
+from core.ui.figures.operator_times import operator_times
+from core.ui.figures.step_times import step_times
+from core.ui.lab import models
+from core.ui.lab.arithmetic import Case, worked_numbers
+from core.ui.palette import PART_OF_KIND
+from core.ui.series import Gap
+from core.ui.side_by_side import Quantity
+from core.units import format_gib, format_seconds, significant
+
+_PHASES: Final = {"decode": "writing (decode)", "prefill": "reading the prompt (prefill)"}
+_MEANINGS: Final = {
+    "TTFT": "time to first token: reading the prompt",
+    "TPOT": "time per output token, after the first",
+    "tokens/s": "tokens written per second",
+    "MBU": "memory bandwidth used while writing",
+    "memory": "weights, KV cache and activations",
+}
+
+
+def headline(prediction: Prediction | None, record: RunRecord | None) -> None:
+    """The five numbers of a run, predicted and, where there is a record, measured."""
+    compared = None if record is None else compare(record)
+    if prediction is None:
+        side_by_side.show([Quantity(name, meaning) for name, meaning in _MEANINGS.items()])
+        return
+    side_by_side.show(
+        [
+            _time("TTFT", prediction.ttft_s, compared.ttft if compared else None),
+            _time("TPOT", prediction.tpot_s, compared.tpot if compared else None),
+            _rate(prediction, compared),
+            _share(prediction, record),
+            _memory(prediction, record),
+        ]
+    )
+
+
+def steps(prediction: Prediction, record: RunRecord | None) -> None:
+    """The picture of the time of each token."""
+    measured = None
+    if record is not None:
+        measured = np.array([step.host_s for step in record.steps if step.kind == "decode"])
+    picture.show(step_times(np.array(prediction.step_s[1:]), measured), key="lab_steps")
+
+
+def by_operator(prediction: Prediction, record: RunRecord | None) -> None:
+    """The picture of one pass by operator; the phase is the visitor's choice."""
+    phase = st.segmented_control(
+        "Phase",
+        list(_PHASES) if prediction.decode else ["prefill"],
+        default="decode" if prediction.decode else "prefill",
+        required=True,
+        format_func=_PHASES.__getitem__,
+        key="lab_phase",
+        persist_state="session",
+    )
+    phase = phase if prediction.decode and phase == "decode" else "prefill"
+    picture.show(operator_times(_gaps(prediction, record, phase), phase), key=f"lab_operators_{phase}")
+
+
+def verdict(record: RunRecord) -> None:
+    """What the comparison comes to, and why where the two differ."""
+    compared = compare(record)
+    signs = {
+        "agrees": ":material/check_circle:",
+        "differs": ":material/compare_arrows:",
+        "noisy": ":material/grain:",
+    }
+    st.markdown(f"{signs[compared.verdict]} {_plain(compared.sentence)}")
+
+
+def arithmetic(case: Case) -> None:
+    """The worked numbers, one at a time."""
+    numbers = {number.name: number for number in worked_numbers(case)}
+    name = st.segmented_control(
+        "Number to work out",
+        list(numbers),
+        default="TPOT" if "TPOT" in numbers else "TTFT",
+        required=True,
+        key="lab_worked",
+        persist_state="session",
+    )
+    worked_number.show(numbers.get(str(name)) or numbers["TTFT"], key="lab_worked_number")
+
+
+def _time(name: str, predicted_s: float | None, ratio: Ratio | None) -> Quantity:
+    return Quantity(
+        name,
+        _MEANINGS[name],
+        "no such token" if predicted_s is None else format_seconds(predicted_s),
+        "" if ratio is None else format_seconds(ratio.measured_s),
+        None if ratio is None else ratio.ratio,
+    )
+
+
+def _rate(prediction: Prediction, compared: Comparison | None) -> Quantity:
+    predicted = prediction.tokens_per_s
+    tpot = compared.tpot if compared else None
+    return Quantity(
+        "tokens/s",
+        _MEANINGS["tokens/s"],
+        "no such token" if predicted is None else significant(predicted),
+        "" if tpot is None else significant(1 / tpot.measured_s),
+        None if tpot is None or predicted is None else 1 / tpot.measured_s / predicted,
+    )
+
+
+def _share(prediction: Prediction, record: RunRecord | None) -> Quantity:
+    predicted, measured = prediction.mbu, None if record is None else record.mbu
+    return Quantity(
+        "MBU",
+        _MEANINGS["MBU"],
+        "no such token" if predicted is None else f"{predicted:.0%}",
+        "" if measured is None else f"{measured:.0%}",
+        measured / predicted if measured and predicted else None,
+    )
+
+
+def _memory(prediction: Prediction, record: RunRecord | None) -> Quantity:
+    predicted, measured = prediction.total_memory_bytes, None
+    if record is not None:
+        measured = record.measured.peak_memory_bytes
+    return Quantity(
+        "memory",
+        _MEANINGS["memory"],
+        format_gib(predicted),
+        "" if measured is None else format_gib(measured),
+        measured / predicted if measured and predicted else None,
+    )
+
+
+def _gaps(prediction: Prediction, record: RunRecord | None, phase: str) -> list[Gap]:
+    predicted = prediction.prefill if phase == "prefill" or prediction.decode is None else prediction.decode
+    rows: Sequence[Ratio] = ()
+    if record is not None:
+        compared = compare(record)
+        rows = compared.prefill if phase == "prefill" else compared.decode
+    measured = {row.name: row for row in rows}
+    parts = _parts()
+    return [
+        _gap(name, parts.get(name, "activations"), seconds, measured.get(name))
+        for name, seconds in predicted.operators_s.items()
+    ]
+
+
+def _gap(name: str, part: str, predicted_s: float, row: Ratio | None) -> Gap:
+    if row is None:
+        return Gap(name, part, predicted_s)
+    return Gap(name, part, predicted_s, row.measured_s, row.low_s, row.high_s)
+
+
+@cache
+def _parts() -> dict[str, str]:
+    """Operator -> the part whose bytes it mostly moves; the operators of all dense models are the same."""
+    table = operators(
+        models.spec(EMBEDDED_MODEL), batch=1, new_tokens=1, context=1, weights="bf16", kv="bf16"
+    )
+    return {name: PART_OF_KIND[kind] for name, kind in zip(table.names, table.kinds, strict=True)}
+
+
+def _plain(sentence: str) -> str:
+    """A sentence of the lab as Markdown text; what it names is shown, not formatted."""
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~$:" else letter for letter in sentence)

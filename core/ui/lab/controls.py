@@ -1,0 +1,137 @@
+"""The lab's controls: the prompt, what runs it, and the settings that few visitors need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import streamlit as st
+
+from core.catalog.formats import FORMATS
+from core.errors import UserError
+from core.lab.request import CACHES, MAX_NEW_TOKENS, MAX_PROMPT_CHARACTERS, RunRequest
+from core.lab.status import LabStatus
+from core.ui.lab import models, settings
+from core.ui.lab.link import LIMITS
+
+_CACHES: Final = {"contiguous": "keep keys and values", "none": "recompute everything"}
+_DEVICES: Final = {"cpu": "CPU", "cuda": "GPU (CUDA)"}
+_FORMAT_NAMES: Final = {record.id: record.name for record in FORMATS.values()}
+_WEIGHTS: Final = tuple(record.id for record in FORMATS.values() if "weights" in record.uses)
+_KV: Final = tuple(record.id for record in FORMATS.values() if "kv" in record.uses)
+
+
+def draw(status: LabStatus) -> None:
+    """Draw all controls; what is wrong with a setting stands right below them."""
+    st.text_area(
+        "Prompt",
+        key=settings.widget_key("prompt"),
+        height=96,
+        max_chars=MAX_PROMPT_CHARACTERS,
+        help="Sent to this server's own worker and to nobody else. It is not logged and not put into links.",
+        on_change=settings.changed,
+    )
+    _model(status)
+    left, right = st.columns(2)
+    with left:
+        _choice(
+            "Weight format",
+            "weights",
+            _WEIGHTS,
+            _FORMAT_NAMES,
+            "How each weight is stored. Fewer bits mean fewer bytes to read for every token.",
+        )
+    with right:
+        _choice(
+            "Cache",
+            "cache",
+            CACHES,
+            _CACHES,
+            "Keep the keys and values of earlier tokens (the KV cache), or compute them anew for each token.",
+        )
+    st.slider(
+        "New tokens, at most",
+        1,
+        MAX_NEW_TOKENS,
+        key=settings.widget_key("max_tokens"),
+        help="A token is a piece of a word. The answer ends after so many, or earlier by itself.",
+        on_change=settings.changed,
+    )
+    _more(status)
+
+
+def problem(request: RunRequest) -> str:
+    """What is wrong with the settings, as a sentence; empty where nothing is."""
+    try:
+        request.validate()
+    except UserError as mistake:
+        return str(mistake)
+    return ""
+
+
+def _model(status: LabStatus) -> None:
+    chosen = settings.current().model
+    offered = status.models or (chosen,)
+    _choice(
+        "Model",
+        "model",
+        offered if chosen in offered else (*offered, chosen),
+        {name: models.label(name) for name in (*offered, chosen)},
+        "SmolLM2 has real weights. A shape has the size and speed of its model but random weights, so it "
+        "writes noise.",
+    )
+    if status.info.model_message:
+        st.warning(status.info.model_message, icon=":material/download:")
+    if status.models and chosen not in status.models:
+        st.error(f"{models.label(chosen)} is too large for this computer. Choose another model.")
+
+
+def _more(status: LabStatus) -> None:
+    fold = st.expander("More settings", key="lab_more", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
+        devices = status.info.devices or ("cpu",)
+        if len(devices) > 1:
+            _choice("Device", "device", devices, _DEVICES, "Where it runs.")
+        _choice("KV format", "kv", _KV, _FORMAT_NAMES, "How keys and values are stored.")
+        left, right = st.columns(2)
+        with left:
+            _number("Temperature", "temperature", 0.1, "0 always takes the likeliest token.")
+            _number(
+                "Top-p", "top_p", 0.05, "Choose among the likeliest tokens that reach this share; 1 is off."
+            )
+        with right:
+            _number("Top-k", "top_k", 1, "Choose among so many likeliest tokens; 0 is off.")
+            _number("Seed", "seed", 1, "The same seed gives the same answer.")
+        st.checkbox(
+            "Raw prompt",
+            key=settings.widget_key("raw"),
+            help="Without the chat template that marks your text as a question.",
+            on_change=settings.changed,
+        )
+
+
+def _choice(label: str, name: str, options: Sequence[str], words: Mapping[str, str], help: str) -> None:
+    st.selectbox(
+        label,
+        options,
+        key=settings.widget_key(name),
+        format_func=lambda option: words.get(option, option),
+        help=help,
+        on_change=settings.changed,
+    )
+
+
+def _number(label: str, name: str, step: float, help: str) -> None:
+    low, high = LIMITS[name]
+    kind = type(getattr(settings.current(), name))
+    st.number_input(
+        label,
+        kind(low),
+        kind(high),
+        step=kind(step),
+        key=settings.widget_key(name),
+        help=help,
+        on_change=settings.changed,
+    )

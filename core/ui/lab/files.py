@@ -1,0 +1,114 @@
+"""Records in and out: save a run, load one, and the list of this visit's runs."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import streamlit as st
+
+from core.errors import UserError
+from core.lab.compare import compare
+from core.lab.record import RunRecord, dumps, loads
+from core.ui import export
+from core.ui.lab import models, runs, settings
+
+_MS: Final = 1000.0
+
+
+def when(record: RunRecord) -> str:
+    """The time of a run on the visitor's clock, where the browser tells its zone; else UTC."""
+    moment = datetime.fromisoformat(record.created_at)
+    offset = st.context.timezone_offset
+    if offset is None:
+        return f"{moment:%Y-%m-%d %H:%M} UTC"
+    return f"{moment - timedelta(minutes=offset):%Y-%m-%d %H:%M}"
+
+
+def where(record: RunRecord) -> str:
+    """The machine of a run in a few words."""
+    device = record.host.device_name or record.host.cpu
+    return f"{device}, {record.host.threads} threads, torch {record.host.torch_version}"
+
+
+def what(record: RunRecord) -> str:
+    """The settings of a run in a few words."""
+    request = record.request
+    cache = "with cache" if request.cache != "none" else "without cache"
+    return f"{models.short(request.model)}, {request.weights}, {cache}, {record.output_tokens} tokens"
+
+
+def save_button(record: RunRecord) -> None:
+    """Save a run as one JSON file with everything that is needed to judge it."""
+    stamp = record.created_at[:19].replace(":", "").replace("-", "")
+    st.download_button(
+        "Save this run",
+        dumps(record),
+        f"run-{stamp}.json",
+        "application/json",
+        key="lab_save",
+        icon=":material/download:",
+        help="A JSON file with the settings, the prompt, the answer, the machine, and every step.",
+        on_click="ignore",
+    )
+
+
+def load_field() -> None:
+    """Load a saved run; what is wrong with a file stands right below the field."""
+    turn = st.session_state.setdefault("lab_load_turn", 0)
+    file = st.file_uploader(
+        "Load a saved run",
+        type="json",
+        key=f"lab_load_{turn}",
+        max_upload_size=1,
+        help="A file that this page saved, here or on another computer; up to 1 MB.",
+    )
+    if file is None or st.session_state.get("lab_load_seen") == file.file_id:
+        _load_trouble()
+        return
+    st.session_state["lab_load_seen"] = file.file_id
+    try:
+        runs.show_loaded(loads(file.getvalue()))
+    except UserError as fault:
+        st.session_state["lab_load_trouble"] = str(fault)
+        _load_trouble()
+        return
+    st.session_state.pop("lab_load_trouble", None)
+    st.rerun()
+
+
+def _load_trouble() -> None:
+    if sentence := st.session_state.get("lab_load_trouble"):
+        st.error(sentence)
+
+
+def close_loaded() -> None:
+    """Go back to this visit's own runs. Meant as a callback."""
+    runs.show_loaded(None)
+    st.session_state["lab_load_turn"] = st.session_state.get("lab_load_turn", 0) + 1
+
+
+def repeat_here(record: RunRecord) -> None:
+    """Take a loaded run's settings over, to run them here. Meant as a callback."""
+    close_loaded()
+    settings.use(record.request)
+
+
+def own_runs() -> None:
+    """The runs of this visit, so that formats can be compared."""
+    records = runs.records()
+    if len(records) < 2:
+        return
+    st.markdown("**Your runs in this visit**")
+    columns = ("time", "settings", "predicted TPOT ms", "measured TPOT ms", "measured / predicted", "noisy")
+    export.show_table(
+        columns, [_row(record) for record in reversed(records)], key="lab_runs", file_name="runs"
+    )
+
+
+def _row(record: RunRecord) -> tuple[str | float | None, ...]:
+    tpot = compare(record).tpot
+    noisy = "yes" if record.noisy else "no"
+    if tpot is None:
+        return (when(record), what(record), None, None, None, noisy)
+    return (when(record), what(record), tpot.predicted_s * _MS, tpot.measured_s * _MS, tpot.ratio, noisy)

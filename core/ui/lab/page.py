@@ -1,0 +1,205 @@
+"""How the lab's page hangs together: where each part stands, and what redraws when.
+
+Two parts redraw by themselves. The bench (controls, prediction, comparison) redraws when a control
+changes; the watch (state and text) redraws on a timer while something is under way. When nothing
+is, the bench draws the state and the text too. They write into places that were laid out before, so
+nothing jumps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.lab.record import RunRecord
+from core.lab.status import LabStatus
+from core.ui import visit_key
+from core.ui.lab import comparison, controls, files, models, runs, settings
+from core.ui.lab.arithmetic import Case
+from core.ui.lab.forecast import Forecast, forecast
+from core.ui.lab.service import Lab, Visits
+from core.ui.lab.watch import answer, period_s, watch
+from core.ui.state_card import State, state_card
+
+_WATCHING: Final = "lab_watching"
+_STARTED: Final = "lab_started"
+_REATTACH: Final = "lab_reattach"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The parts of the page, in reading order."""
+
+    controls: DeltaGenerator
+    state: DeltaGenerator
+    numbers: DeltaGenerator
+    operators: DeltaGenerator
+    arithmetic: DeltaGenerator
+    records: DeltaGenerator
+
+
+def lay_out() -> Places:
+    """Reserve the places: what you set and what it wrote on the left, the numbers on the right."""
+    left, right = st.columns([5, 7], gap="large")
+    controls, state = left.container(), left.container()
+    numbers = right.container()
+    below_left, below_right = st.columns([7, 5], gap="large")
+    operators, arithmetic = below_left.container(), below_right.container()
+    return Places(controls, state, numbers, operators, arithmetic, st.container())
+
+
+def show(lab: Lab, visits: Visits) -> None:
+    """Draw the page and keep it going, with runs made in ``lab`` and owned by ``visits``."""
+    if (key := st.session_state.pop(_REATTACH, None)) and (request := runs.reattach(visits, key)):
+        settings.use(request)
+    settings.adopt_link(models.known_ids())
+    st.fragment(_recognise, key="lab_visit")(lab, visits)
+    places = lay_out()
+    status = lab.status(settings.current().device)
+    period = period_s(lab, status)
+    st.session_state[_WATCHING] = period is not None
+    st.fragment(bench, key="lab_bench")(lab, visits, places)
+    if period is not None:
+        with places.state:
+            st.fragment(watch, key="lab_watch", run_every=period)(lab, status.device, period)
+
+
+def _recognise(lab: Lab, visits: Visits) -> None:
+    """Find the job of this tab again after a reload."""
+    key = visit_key.ask()
+    if key is not None and runs.can_reattach(lab, visits, key):
+        st.session_state[_REATTACH] = key
+        st.rerun()
+
+
+def bench(lab: Lab, visits: Visits, places: Places) -> None:
+    """Controls, prediction and comparison: everything that follows from a control at once."""
+    with places.controls:
+        status = lab.status(settings.current().device)
+        controls.draw(status)
+        now = forecast(lab, settings.current())
+        _run_row(lab, visits, status, now)
+    loaded = runs.loaded()
+    record = loaded or runs.of(settings.current())
+    if not st.session_state[_WATCHING]:
+        with places.state:
+            _at_rest(record, now)
+    _results(places, now, record)
+    with places.records:
+        _records(record, loaded)
+    # Last of all, so that every widget of this fragment has been drawn before it starts anew.
+    if st.session_state.pop(_STARTED, False):
+        st.rerun()
+
+
+def _run_row(lab: Lab, visits: Visits, status: LabStatus, now: Forecast) -> None:
+    """Notes, what is wrong, and Run."""
+    for note in settings.notes():
+        st.warning(note, icon=":material/link:")
+    problem = controls.problem(settings.current()) or now.problem
+    if problem:
+        st.error(problem)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Run",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="lab_run",
+            disabled=bool(problem) or runs.job() is not None or status.state in {"failed", "closed"},
+            on_click=_start,
+            args=(lab, visits),
+        )
+        link = st.popover("Copy link", icon=":material/link:", key="lab_link", on_change="rerun")
+        if link.open:
+            with link:
+                st.code(settings.address(), language=None, wrap_lines=True)
+                st.caption("These settings without your prompt.")
+
+
+def _start(lab: Lab, visits: Visits) -> None:
+    settings.changed()
+    runs.start(lab, visits, settings.current())
+    st.session_state[_STARTED] = True
+
+
+def _at_rest(record: RunRecord | None, now: Forecast) -> None:
+    """Where things stand while nothing is under way, and the text that was written."""
+    if runs.trouble():
+        state_card("failed", runs.trouble())
+    elif record is None:
+        state_card("nothing", _nothing(now))
+    elif runs.loaded() is not None:
+        state_card("elsewhere", f"{files.when(record)} on {files.where(record)}: {files.what(record)}.")
+    else:
+        state: State = "noisy" if record.noisy else "measured"
+        state_card(state, f"{files.when(record)} on {files.where(record)}.")
+    text = record.text if record is not None and not runs.trouble() else ""
+    answer(text, "The answer appears here." if record is None else "The model wrote nothing.")
+
+
+def _nothing(now: Forecast) -> str:
+    if now.case is None:
+        return "There is no prediction for these settings yet."
+    if runs.records():
+        return "These settings were not run in this visit. Press Run to see how close the prediction comes."
+    return "The numbers beside this are predictions. Press Run to see how close they come."
+
+
+def _results(places: Places, now: Forecast, record: RunRecord | None) -> None:
+    prediction = record.prediction if record is not None else now.case.prediction if now.case else None
+    with places.numbers:
+        comparison.headline(prediction, record)
+        if record is not None:
+            comparison.verdict(record)
+        elif prediction is not None:
+            st.markdown(_basis(now))
+        if prediction is not None:
+            comparison.steps(prediction, record)
+        else:
+            st.skeleton(height=330)
+    if prediction is None:
+        return
+    with places.operators:
+        comparison.by_operator(prediction, record)
+    with places.arithmetic:
+        case = _case_of(record) if record is not None else now.case
+        if case is not None:
+            comparison.arithmetic(case)
+
+
+def _basis(now: Forecast) -> str:
+    if now.case is None:
+        return ""
+    tokens = now.case.prediction.prompt_tokens
+    counted = "" if now.counted else "about "
+    limit = now.case.prediction.decode or now.case.prediction.prefill
+    why = {
+        "memory": "it waits for memory most",
+        "compute": "it waits for arithmetic most",
+        "overhead": "the fixed cost of each call weighs most",
+    }[limit.limit]
+    return f"Your prompt has {counted}{tokens:,} tokens. While it writes, {why}."
+
+
+def _case_of(record: RunRecord) -> Case | None:
+    if record.request.model not in models.known_ids():
+        return None
+    model = models.spec(record.request.model)
+    return Case(record.request, model, record.calibration.machine(), record.prediction)
+
+
+def _records(record: RunRecord | None, loaded: RunRecord | None) -> None:
+    if record is not None:
+        with st.container(horizontal=True):
+            files.save_button(record)
+            if loaded is not None:
+                st.button("Close this record", key="lab_close", on_click=files.close_loaded)
+                st.button("Take its settings", key="lab_repeat", on_click=files.repeat_here, args=(loaded,))
+    fold = st.expander("Load a saved run", key="lab_load_fold", on_change="rerun", icon=":material/upload:")
+    if fold.open:
+        with fold:
+            files.load_field()
+    files.own_runs()

@@ -1,0 +1,128 @@
+"""The run as it happens: where it stands, the text as it streams, and a way to stop it.
+
+While something is under way this part alone is redrawn on a timer, so that watching costs the
+measured machine little. It never holds another fragment, and asks for a full rerun only as its last
+act.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final
+
+import streamlit as st
+
+from core.errors import UserError
+from core.lab.job import JobSnapshot, JobState
+from core.lab.status import LabStatus
+from core.ui.lab import runs
+from core.ui.lab.service import Lab
+from core.ui.state_card import state_card
+from core.units import format_seconds, significant
+
+#: Seconds between two looks: at one's own streaming text, and while waiting for others.
+STREAMING_S: Final = 0.35
+WAITING_S: Final = 2.0
+_TEXT_HEIGHT: Final = 150
+_BUSY: Final = {"starting", "warming", "restarting"}
+
+
+def period_s(lab: Lab, status: LabStatus) -> float | None:
+    """How often to look again; None where nothing is under way."""
+    job = runs.job()
+    if job is not None:
+        return STREAMING_S if _is_next(lab, job.id) else WAITING_S
+    return WAITING_S if status.state in _BUSY else None
+
+
+def watch(lab: Lab, device: str, period: float) -> None:
+    """Draw what is under way, again and again, until it ends or its pace changes."""
+    if runs.job() is None:
+        status = lab.status(device)
+        _preparing(status)
+        answer("", "The answer appears here.")
+    else:
+        _own_job(lab)
+    # Last of all, so that every widget of this fragment has been drawn before it starts anew.
+    if period_s(lab, lab.status(device)) != period:
+        st.rerun()
+
+
+def answer(text: str, hint: str = "") -> None:
+    """The model's text in a box of fixed height; without text, a hint."""
+    body = escape(text) if text else f'<span style="opacity:.75">{escape(hint)}</span>'
+    with st.container(height=_TEXT_HEIGHT, autoscroll=True):
+        st.html(
+            f'<div role="log" aria-label="Answer" style="white-space:pre-wrap;overflow-wrap:anywhere">'
+            f"{body}</div>"
+        )
+
+
+def _is_next(lab: Lab, job_id: str) -> bool:
+    try:
+        snapshot = lab.snapshot(job_id)
+    except UserError:  # told by the next look, as a sentence
+        return True
+    return snapshot.state is not JobState.QUEUED or snapshot.position == 0
+
+
+def _own_job(lab: Lab) -> None:
+    job = runs.job()
+    if job is None:
+        return
+    lab.touch(job.id)
+    try:
+        snapshot = lab.snapshot(job.id)
+    except UserError as gone:
+        runs.lost(str(gone))
+        return
+    if snapshot.state.is_final:
+        runs.finish(snapshot)
+        state_card("measuring", "Done. Comparing with the prediction.", 1.0)
+    elif snapshot.state is JobState.QUEUED:
+        state_card("queued", _place(snapshot))
+    else:
+        state_card("measuring", _progress(snapshot, job.request.max_tokens), _fraction(snapshot))
+    answer(snapshot.text, "The answer appears here.")
+    st.button("Cancel", key="lab_cancel", on_click=_cancel, args=(lab, job.id), icon=":material/stop:")
+
+
+def _cancel(lab: Lab, job_id: str) -> None:
+    try:
+        lab.cancel(job_id)
+    except UserError as gone:  # it ended in the same moment
+        runs.lost(str(gone))
+
+
+def _preparing(status: LabStatus) -> None:
+    words = {
+        "starting": "The measuring process starts; that takes a few seconds.",
+        "restarting": "The measuring process ended and starts again.",
+        "warming": f"This computer is being prepared: {status.phase or 'loading the model'}. "
+        "Its speed is measured once, so that runs can be predicted.",
+    }
+    state_card("starting", words.get(status.state, "One moment."), status.fraction)
+
+
+def _place(snapshot: JobSnapshot) -> str:
+    if snapshot.position == 0:
+        return "You are next; it starts as soon as the measuring process is ready."
+    wait = snapshot.estimated_wait_s
+    about = "" if wait is None else f", about {format_seconds(max(wait, 1.0))} to go"
+    others = "1 job is" if snapshot.position == 1 else f"{snapshot.position} jobs are"
+    return f"{others} ahead of you{about}."
+
+
+def _progress(snapshot: JobSnapshot, most: int) -> str:
+    if not snapshot.steps:
+        return f"{(snapshot.phase or 'starting').capitalize()}."
+    written = len(snapshot.steps)
+    recent = [step.host_s for step in snapshot.steps[-8:] if step.kind == "decode"]
+    rate = f" at {significant(len(recent) / sum(recent))} tokens/s" if recent and sum(recent) > 0 else ""
+    if snapshot.phase == "profiling" or written >= most:
+        return f"{written} tokens written{rate}. Now measuring again for the spread, operator by operator."
+    return f"{written} of up to {most} tokens written{rate}."
+
+
+def _fraction(snapshot: JobSnapshot) -> float | None:
+    return snapshot.fraction

@@ -1,0 +1,85 @@
+"""Shows a drawing on the page, with its alternative text, and its numbers as a table and files.
+
+The drawing is mounted by a component of a few lines, not as an image file: its colours then follow
+the theme at the moment the visitor switches it, its marks answer to the pointer with the exact value,
+and its letters grow on a narrow screen. No script of a chart library has to be loaded for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from core.ui import export
+from core.ui.palette import stylesheet
+from core.ui.svg import Drawing
+
+_HTML: Final = """
+<div class="picture" role="img"></div>
+"""
+
+_CSS: Final = """
+:host { display: block; }
+.picture { container-type: inline-size; }
+svg { display: block; width: 100%; height: auto; font-family: var(--st-font), sans-serif; }
+.t { font-size: 13px; }
+.strong { font-weight: 650; }
+.outline { fill: none; stroke-width: 1.6; stroke-dasharray: 5 3; }
+.solid { fill: none; stroke-width: 2.2; }
+.thin { fill: none; stroke-width: 1; }
+.faint { opacity: .45; }
+.band { opacity: .25; }
+@container (max-width: 430px) { .t { font-size: 19px; } }
+@media print { .t { font-size: 13px; } }
+"""
+
+_JS: Final = """
+function isDark(element) {
+  const colour = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
+  const parts = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})/i.exec(colour);
+  return Boolean(parts) && parts.slice(1).reduce((sum, part) => sum + parseInt(part, 16), 0) < 384;
+}
+export default function ({ data, parentElement }) {
+  const box = parentElement.querySelector(".picture");
+  box.dataset.mode = isDark(box) ? "dark" : "light";
+  box.setAttribute("aria-label", data.alt);
+  if (box.innerHTML !== data.svg) box.innerHTML = data.svg;
+}
+"""
+
+
+_component: Final = st.components.v2.component("lab_picture", html=_HTML, css=_CSS + stylesheet(), js=_JS)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing and everything that must stand beside it.
+
+    Attributes:
+        title: what it shows, as a short heading.
+        drawing: the marks. alt: its takeaway in one sentence, for those who do not see it.
+        columns, rows: the same numbers as a table, with units in the column names.
+        look_at: one line that says what to look for.
+    """
+
+    title: str
+    drawing: Drawing
+    alt: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[str | float | int | None]]
+    look_at: str = ""
+
+
+def show(picture: Picture, key: str) -> None:
+    """Draw it in the current container: title, drawing, what to look at, and the closed table."""
+    st.markdown(f"**{picture.title}**")
+    _component(data={"svg": picture.drawing.markup(), "alt": picture.alt}, key=f"{key}_picture")
+    if picture.look_at:
+        st.caption(picture.look_at)
+    table = st.expander("Numbers of this picture", key=f"{key}_table", on_change="rerun")
+    if table.open:
+        with table:
+            export.show_table(picture.columns, picture.rows, key=key, file_name=key.replace("_", "-"))

@@ -1,0 +1,97 @@
+"""Numbers made ready for a picture: windows over a run, and the rows with the largest gaps.
+
+Nothing here knows the model or the machine; these are orderings and percentiles of numbers that
+``core.lab`` predicted or measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: No picture shows more than this many things.
+MOST_THINGS: Final = 7
+_MOST_WINDOWS: Final = 16
+_FEWEST_IN_WINDOW: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Neighbouring steps as one: where they lie, their median, and their 10th and 90th percentile."""
+
+    first: int
+    last: int
+    median: float
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        """The position of the window's centre."""
+        return (self.first + self.last) / 2
+
+
+def windows(values: NDArray[np.float64]) -> list[Window]:
+    """Split a run into at most 16 windows of at least 4 steps and summarise each."""
+    count = min(max(len(values) // _FEWEST_IN_WINDOW, 1), _MOST_WINDOWS)
+    found = []
+    for part in np.array_split(np.arange(len(values)), count):
+        if part.size:
+            low, median, high = np.percentile(values[part], (10, 50, 90))
+            found.append(Window(int(part[0]), int(part[-1]), float(median), float(low), float(high)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One operator, predicted beside measured, in seconds of one pass; measured is None before a run."""
+
+    name: str
+    part: str
+    predicted_s: float
+    measured_s: float | None = None
+    low_s: float | None = None
+    high_s: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """Measured over predicted; None before a run, or where nothing was predicted."""
+        if self.measured_s is None or self.predicted_s <= 0:
+            return None
+        return self.measured_s / self.predicted_s
+
+    @property
+    def size_s(self) -> float:
+        """What rows are sorted by: the gap, or the prediction while there is none."""
+        return self.predicted_s if self.measured_s is None else abs(self.measured_s - self.predicted_s)
+
+
+def largest_gaps(rows: Sequence[Gap], most: int = MOST_THINGS) -> list[Gap]:
+    """The rows with the largest gaps first; those that do not fit are summed in a last row.
+
+    The sum of the medians stands for the median of the sum, which holds for what is small anyway.
+    """
+    ordered = sorted(rows, key=lambda row: row.size_s, reverse=True)
+    if len(ordered) <= most:
+        return ordered
+    shown, rest = ordered[: most - 1], ordered[most - 1 :]
+    return [*shown, _together(rest)]
+
+
+def _together(rows: Sequence[Gap]) -> Gap:
+    def total(name: str) -> float | None:
+        values = [getattr(row, name) for row in rows]
+        return None if None in values else float(sum(values))
+
+    return Gap(
+        name=f"{len(rows)} others",
+        part="overhead",
+        predicted_s=float(sum(row.predicted_s for row in rows)),
+        measured_s=total("measured_s"),
+        low_s=total("low_s"),
+        high_s=total("high_s"),
+    )

@@ -1,0 +1,17 @@
+"""The engine lab: predict how fast a model writes here, run it, and see how close you came."""
+
+import streamlit as st
+
+from core.ui.lab import page
+from core.ui.lab.service import lab, visits
+
+st.title("How fast does a model write on this computer, and what holds it back?")
+st.markdown(
+    "A language model writes one token (a piece of a word) at a time. Below stands what its speed **should** "
+    "be, from arithmetic and a measurement of this computer. Press Run, and see what it **is**."
+)
+st.caption(
+    "Prompts are not logged. SmolLM2 with its 135 million parameters is tiny: it writes fluently and says "
+    "false things."
+)
+page.show(lab(), visits())

@@ -7,11 +7,8 @@ from core.ui.lab.service import lab, visits
 
 st.title("How fast does a model write on this computer, and what holds it back?")
 st.markdown(
-    "A language model writes one token (a piece of a word) at a time. Below stands what its speed **should** "
-    "be, from arithmetic and a measurement of this computer. Press Run, and see what it **is**."
-)
-st.caption(
-    "Prompts are not logged. SmolLM2 with its 135 million parameters is tiny: it writes fluently and says "
-    "false things."
+    "A language model writes one token (a piece of a word) at a time. Here stands how fast it **should** "
+    "be, by arithmetic; press Run and see how fast it **is**. Prompts are not logged. SmolLM2 is tiny (135 "
+    "million parameters): it writes fluently and says false things."
 )
 page.show(lab(), visits())

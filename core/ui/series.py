@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 #: No picture shows more than this many things.
 MOST_THINGS: Final = 7
+#: The part of a row that sums several operators.
+MIXED: Final = "muted"
 _MOST_WINDOWS: Final = 16
 _FEWEST_IN_WINDOW: Final = 4
 
@@ -89,7 +91,7 @@ def _together(rows: Sequence[Gap]) -> Gap:
 
     return Gap(
         name=f"{len(rows)} others",
-        part="overhead",
+        part=MIXED,
         predicted_s=float(sum(row.predicted_s for row in rows)),
         measured_s=total("measured_s"),
         low_s=total("low_s"),

@@ -55,8 +55,9 @@ def _row(quantity: Quantity) -> str:
     ratio = "" if quantity.ratio is None else f"× {significant(quantity.ratio)}"
     return (
         f'<tr style="{_ROW}"><th scope="row" style="{_CELL}">{escape(quantity.name)}'
-        f'<div style="{_SMALL}">{escape(quantity.meaning)}</div></th>'
-        f'<td style="{_CELL}"><span style="{_PREDICTED}">{escape(quantity.predicted or "not known yet")}</span></td>'
+        f' <span style="{_SMALL}">{escape(quantity.meaning)}</span></th>'
+        f'<td style="{_CELL}"><span style="{_PREDICTED}">'
+        f"{escape(quantity.predicted or 'not known yet')}</span></td>"
         f'<td style="{_CELL}"><span style="{_MEASURED}">{escape(quantity.measured or "not yet")}</span></td>'
         f'<td style="{_CELL};white-space:nowrap">{ratio}</td></tr>'
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from core.ui.palette import COLOURS
 from core.ui.picture import Picture
-from core.ui.series import Gap, largest_gaps
+from core.ui.series import MIXED, Gap, largest_gaps
 from core.ui.svg import Drawing, Scale
 from core.ui.words import operator_name
 from core.units import format_seconds, significant
@@ -75,7 +75,7 @@ def _key(drawing: Drawing, rows: Sequence[Gap], *, measured: bool) -> None:
     if not measured:
         return
     for part in dict.fromkeys(row.part for row in rows):
-        word = COLOURS[part].meaning
+        word = "several" if part == MIXED else COLOURS[part].meaning
         drawing.rectangle(x, 7, 12, 12, f"fill-{part}")
         drawing.text(x + 17, 18, word, "fill-ink")
         x += 30 + 9.5 * len(word)

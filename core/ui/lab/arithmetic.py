@@ -7,7 +7,9 @@ against the prediction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from core.analytic.latency import operator_times
 from core.analytic.machine import Machine
 from core.analytic.operators import operators
+from core.analytic.step_record import PREFILL_TOKENS
 from core.analytic.table import Operators
 from core.catalog.model import ModelSpec
 from core.lab.predict import Prediction
@@ -47,14 +50,20 @@ class Case:
         """Tokens that the middle decode step of the answer looks at."""
         return self.prediction.prompt_tokens + max(self.request.max_tokens // 2, 1)
 
-    def table(self, phase: str) -> Operators:
-        """The operator table of the prefill, or of the middle decode step."""
-        context = self.prediction.prompt_tokens if phase == "prefill" else self.middle_context
-        alone = phase == "decode" and self.request.cache != "none"
+    def passes(self, phase: str) -> list[Operators]:
+        """The operator tables of the prefill's passes, or of the middle decode step alone."""
+        if phase == "decode":
+            new = 1 if self.request.cache != "none" else self.middle_context
+            return [self._table(new, self.middle_context)]
+        ends = [PREFILL_TOKENS * (piece + 1) for piece in range(len(self.prediction.prefill_step_s) - 1)]
+        ends.append(self.prediction.prompt_tokens)
+        return [self._table(end - start, end) for start, end in pairwise([0, *ends])]
+
+    def _table(self, new_tokens: int, context: int) -> Operators:
         return operators(
             self.model,
             batch=1,
-            new_tokens=1 if alone else context,
+            new_tokens=new_tokens,
             context=context,
             weights=self.request.weights,
             kv=self.request.kv,
@@ -68,8 +77,9 @@ def worked_numbers(case: Case) -> tuple[WorkedNumber, ...]:
 
 
 def _ttft(case: Case) -> WorkedNumber:
-    tokens = case.prediction.prompt_tokens
-    return _step(case, "prefill", "TTFT", f"reading {tokens:,} prompt tokens in one pass", "")
+    tokens, passes = case.prediction.prompt_tokens, len(case.prediction.prefill_step_s)
+    how = "in one pass" if passes == 1 else f"in {passes} passes"
+    return _step(case, "prefill", "TTFT", f"reading {tokens:,} prompt tokens {how}", "")
 
 
 def _tpot(case: Case) -> WorkedNumber:
@@ -85,23 +95,19 @@ def _tpot(case: Case) -> WorkedNumber:
 
 
 def _step(case: Case, phase: str, name: str, what: str, note: str) -> WorkedNumber:
-    table = case.table(phase)
-    seconds = operator_times(table, case.machine)
-    sums: dict[str, float] = {}
-    for kind, value in zip(table.kinds, seconds, strict=True):
-        group = _GROUPS.get(kind, "the rest")
-        sums[group] = sums.get(group, 0.0) + float(value)
-    fixed = case.machine.step_fixed_s
+    tables = case.passes(phase)
+    sums = _by_group(tables, case.machine)
+    fixed = case.machine.step_fixed_s * len(tables)
     terms = " + ".join(
         [f"{format_seconds(fixed)} step"] + [f"{format_seconds(s)} {g}" for g, s in sums.items()]
     )
-    total = fixed + float(seconds.sum())
-    moved, flops = float(table.streamed_bytes.sum()), float(table.total("flops"))
+    moved = sum(float(table.streamed_bytes.sum()) for table in tables)
+    flops = sum(float(table.total("flops")) for table in tables)
     return WorkedNumber(
         name=name,
         formula=f"{name} = {_STEP_FORMULA}",
         substituted=terms,
-        result=f"{format_seconds(total)} for {what}",
+        result=f"{format_seconds(fixed + sum(sums.values()))} for {what}",
         inputs=(
             Input(
                 "step cost", "cost of one pass besides its operators", format_seconds(fixed), _origin(case)
@@ -109,42 +115,55 @@ def _step(case: Case, phase: str, name: str, what: str, note: str) -> WorkedNumb
             Input("call cost", "cost of calling one operator once", "by kind of operator", _origin(case)),
             Input("bytes", "weights, cache and activations moved", format_gb(moved), "operator table"),
             Input("FLOPs", "multiplies and adds", f"{format_si(flops)}FLOP", "operator table"),
-            Input("byte rate", "bytes per second that such an operator reaches", *_rates(case, table)),
+            Input("byte rate", "bytes per second that such an operator reaches", *_rates(case, tables[0])),
             Input(
                 "FLOP rate", "FLOPs per second it reaches at so many rows", "by kind and rows", _origin(case)
             ),
         ),
-        python=_step_program(case, table, f"{name}: {what}"),
+        python=_step_program(case, tables, f"{name}: {what}"),
         note=f"{note} Left out: overlap of neighbouring operators.".strip(),
     )
 
 
+def _by_group(tables: Sequence[Operators], machine: Machine) -> dict[str, float]:
+    sums: dict[str, float] = {}
+    for table in tables:
+        for kind, seconds in zip(table.kinds, operator_times(table, machine), strict=True):
+            group = _GROUPS.get(kind, "the rest")
+            sums[group] = sums.get(group, 0.0) + float(seconds)
+    return sums
+
+
 def _rates(case: Case, table: Operators) -> tuple[str, str]:
-    linear = table.formats[table.index("qkv")]
-    rate = case.machine.rate("linear", linear).bytes_per_s
-    return f"matrices: {format_gb(rate)}/s", _origin(case)
+    widest = table.formats[table.index("gate_up")]
+    rate = case.machine.rate("linear", widest, "gate_up").bytes_per_s
+    return f"MLP matrices: {format_gb(rate)}/s", _origin(case)
 
 
 def _origin(case: Case) -> str:
     if case.machine.origin == "measured":
-        return f"calibration of this computer, {case.machine.measured_at[:16].replace('T', ' ')} UTC"
+        return f"calibrated here, {case.machine.measured_at[:16].replace('T', ' ')} UTC"
     return f"data sheet of {case.machine.name}"
 
 
-def _step_program(case: Case, table: Operators, title: str) -> str:
+def _program_rows(table: Operators, machine: Machine) -> list[str]:
     rows = []
     for row, name in enumerate(table.names):
-        rate = case.machine.rate(table.kinds[row], table.formats[row])
-        flops_per_s = float(rate.flops_at(np.asarray(table.tokens[row])))
+        rate = machine.rate(table.kinds[row], table.formats[row], name)
         values = (
             float(table.repeats[row]),
             rate.fixed_s,
             float(table.streamed_bytes[row]),
             rate.bytes_per_s,
             float(table.flops[row]),
-            flops_per_s,
+            float(rate.flops_at(np.asarray(table.tokens[row]))),
         )
         rows.append(f"    ({name!r}, {', '.join(f'{value:.9g}' for value in values)}),")
+    return rows
+
+
+def _step_program(case: Case, tables: Sequence[Operators], title: str) -> str:
+    rows = [row for table in tables for row in _program_rows(table, case.machine)]
     return "\n".join(
         (
             f"# {title}",
@@ -154,7 +173,8 @@ def _step_program(case: Case, table: Operators, title: str) -> str:
             *rows,
             "]",
             f"step_fixed_s = {case.machine.step_fixed_s:.9g}",
-            "step_s = step_fixed_s + sum(",
+            f"passes = {len(tables)}",
+            "step_s = passes * step_fixed_s + sum(",
             "    calls * call_s + max(moved / bytes_per_s, flops / flops_per_s)",
             "    for _, calls, call_s, moved, bytes_per_s, flops, flops_per_s in operators",
             ")",
@@ -178,10 +198,8 @@ def _rate(case: Case) -> WorkedNumber:
 
 def _mbu(case: Case) -> WorkedNumber:
     prediction, decode = case.prediction, case.prediction.decode
-    tpot_s, weights, kv = (
-        prediction.tpot_s or 0.0,
-        *((decode.weight_bytes, decode.kv_bytes) if decode else (0, 0)),
-    )
+    tpot_s = prediction.tpot_s or 0.0
+    weights, kv = (decode.weight_bytes, decode.kv_bytes) if decode else (0.0, 0.0)
     ceiling = prediction.bandwidth_bytes_per_s
     return WorkedNumber(
         name="MBU",

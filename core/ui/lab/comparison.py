@@ -56,7 +56,7 @@ def steps(prediction: Prediction, record: RunRecord | None) -> None:
     measured = None
     if record is not None:
         measured = np.array([step.host_s for step in record.steps if step.kind == "decode"])
-    picture.show(step_times(np.array(prediction.step_s[1:]), measured), key="lab_steps")
+    picture.show(step_times(np.array(prediction.decode_step_s), measured), key="lab_steps")
 
 
 def by_operator(prediction: Prediction, record: RunRecord | None) -> None:

@@ -14,7 +14,7 @@ from core.lab.status import LabStatus
 from core.ui.lab import models, settings
 from core.ui.lab.link import LIMITS
 
-_CACHES: Final = {"contiguous": "keep keys and values", "none": "recompute everything"}
+_CACHES: Final = {"contiguous": "on", "none": "off"}
 _DEVICES: Final = {"cpu": "CPU", "cuda": "GPU (CUDA)"}
 _FORMAT_NAMES: Final = {record.id: record.name for record in FORMATS.values()}
 _WEIGHTS: Final = tuple(record.id for record in FORMATS.values() if "weights" in record.uses)
@@ -22,18 +22,18 @@ _KV: Final = tuple(record.id for record in FORMATS.values() if "kv" in record.us
 
 
 def draw(status: LabStatus) -> None:
-    """Draw all controls; what is wrong with a setting stands right below them."""
+    """Draw the prompt and the four main controls."""
     st.text_area(
         "Prompt",
         key=settings.widget_key("prompt"),
-        height=96,
+        height=90,
         max_chars=MAX_PROMPT_CHARACTERS,
         help="Sent to this server's own worker and to nobody else. It is not logged and not put into links.",
         on_change=settings.changed,
     )
-    _model(status)
-    left, right = st.columns(2)
+    left, right = st.columns([3, 2])
     with left:
+        _model(status)
         _choice(
             "Weight format",
             "weights",
@@ -42,52 +42,26 @@ def draw(status: LabStatus) -> None:
             "How each weight is stored. Fewer bits mean fewer bytes to read for every token.",
         )
     with right:
+        st.slider(
+            "New tokens, at most",
+            1,
+            MAX_NEW_TOKENS,
+            key=settings.widget_key("max_tokens"),
+            help="A token is a piece of a word. The answer ends after so many, or earlier by itself.",
+            on_change=settings.changed,
+        )
         _choice(
-            "Cache",
+            "KV cache",
             "cache",
             CACHES,
             _CACHES,
-            "Keep the keys and values of earlier tokens (the KV cache), or compute them anew for each token.",
+            "On: the keys and values of earlier tokens are kept. Off: all are computed anew for each token.",
         )
-    st.slider(
-        "New tokens, at most",
-        1,
-        MAX_NEW_TOKENS,
-        key=settings.widget_key("max_tokens"),
-        help="A token is a piece of a word. The answer ends after so many, or earlier by itself.",
-        on_change=settings.changed,
-    )
-    _more(status)
 
 
-def problem(request: RunRequest) -> str:
-    """What is wrong with the settings, as a sentence; empty where nothing is."""
-    try:
-        request.validate()
-    except UserError as mistake:
-        return str(mistake)
-    return ""
-
-
-def _model(status: LabStatus) -> None:
-    chosen = settings.current().model
-    offered = status.models or (chosen,)
-    _choice(
-        "Model",
-        "model",
-        offered if chosen in offered else (*offered, chosen),
-        {name: models.label(name) for name in (*offered, chosen)},
-        "SmolLM2 has real weights. A shape has the size and speed of its model but random weights, so it "
-        "writes noise.",
-    )
-    if status.info.model_message:
-        st.warning(status.info.model_message, icon=":material/download:")
-    if status.models and chosen not in status.models:
-        st.error(f"{models.label(chosen)} is too large for this computer. Choose another model.")
-
-
-def _more(status: LabStatus) -> None:
-    fold = st.expander("More settings", key="lab_more", on_change="rerun")
+def more(status: LabStatus) -> None:
+    """A button that unfolds the settings few visitors need."""
+    fold = st.popover("Settings", icon=":material/tune:", key="lab_more", on_change="rerun")
     if not fold.open:
         return
     with fold:
@@ -110,6 +84,31 @@ def _more(status: LabStatus) -> None:
             help="Without the chat template that marks your text as a question.",
             on_change=settings.changed,
         )
+
+
+def problem(request: RunRequest, status: LabStatus) -> str:
+    """What is wrong with the settings, as a sentence; empty where nothing is."""
+    if status.models and request.model not in status.models:
+        name = models.short(request.model)
+        return status.info.model_message or f"{name} does not fit this computer. Choose another model."
+    try:
+        request.validate()
+    except UserError as mistake:
+        return str(mistake)
+    return ""
+
+
+def _model(status: LabStatus) -> None:
+    chosen = settings.current().model
+    offered = status.models or (chosen,)
+    _choice(
+        "Model",
+        "model",
+        offered if chosen in offered else (*offered, chosen),
+        {name: models.label(name) for name in (*offered, chosen)},
+        "SmolLM2 has real weights. A shape has the size and speed of its model but random weights, so it "
+        "writes noise.",
+    )
 
 
 def _choice(label: str, name: str, options: Sequence[str], words: Mapping[str, str], help: str) -> None:

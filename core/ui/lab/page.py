@@ -99,7 +99,7 @@ def _run_row(lab: Lab, visits: Visits, status: LabStatus, now: Forecast) -> None
     """Notes, what is wrong, and Run."""
     for note in settings.notes():
         st.warning(note, icon=":material/link:")
-    problem = controls.problem(settings.current()) or now.problem
+    problem = controls.problem(settings.current(), status) or now.problem
     if problem:
         st.error(problem)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -112,11 +112,25 @@ def _run_row(lab: Lab, visits: Visits, status: LabStatus, now: Forecast) -> None
             on_click=_start,
             args=(lab, visits),
         )
-        link = st.popover("Copy link", icon=":material/link:", key="lab_link", on_change="rerun")
+        _cancel_button(lab)
+        controls.more(status)
+        link = st.popover("Link", icon=":material/link:", key="lab_link", on_change="rerun")
         if link.open:
             with link:
                 st.code(settings.address(), language=None, wrap_lines=True)
                 st.caption("These settings without your prompt.")
+
+
+def _cancel_button(lab: Lab) -> None:
+    job = runs.job()
+    st.button(
+        "Cancel",
+        icon=":material/stop:",
+        key="lab_cancel",
+        disabled=job is None,
+        on_click=runs.cancel,
+        args=(lab, job.id if job else ""),
+    )
 
 
 def _start(lab: Lab, visits: Visits) -> None:
@@ -132,10 +146,10 @@ def _at_rest(record: RunRecord | None, now: Forecast) -> None:
     elif record is None:
         state_card("nothing", _nothing(now))
     elif runs.loaded() is not None:
-        state_card("elsewhere", f"{files.when(record)} on {files.where(record)}: {files.what(record)}.")
+        state_card("elsewhere", f"{files.when(record)}, {files.what(record)}, on {files.where(record)}.")
     else:
         state: State = "noisy" if record.noisy else "measured"
-        state_card(state, f"{files.when(record)} on {files.where(record)}.")
+        state_card(state, f"{files.when(record)}, {files.what(record)}, on {files.where(record)}.")
     text = record.text if record is not None and not runs.trouble() else ""
     answer(text, "The answer appears here." if record is None else "The model wrote nothing.")
 

@@ -51,6 +51,14 @@ def start(lab: Lab, visits: Visits, request: RunRequest) -> None:
     visits.remember(known_key() or owner(), mine)
 
 
+def cancel(lab: Lab, job_id: str) -> None:
+    """Stop the job; its end is seen by the next look. Meant as a callback."""
+    try:
+        lab.cancel(job_id)
+    except UserError as gone:  # it ended and was forgotten in the same moment
+        lost(str(gone))
+
+
 def can_reattach(lab: Lab, visits: Visits, key: str) -> bool:
     """Whether this tab started a job before it was reloaded, and the lab still knows it."""
     mine = visits.job_of(key)

@@ -82,16 +82,8 @@ def _own_job(lab: Lab) -> None:
     elif snapshot.state is JobState.QUEUED:
         state_card("queued", _place(snapshot))
     else:
-        state_card("measuring", _progress(snapshot, job.request.max_tokens), _fraction(snapshot))
+        state_card("measuring", _progress(snapshot, job.request.max_tokens), snapshot.fraction)
     answer(snapshot.text, "The answer appears here.")
-    st.button("Cancel", key="lab_cancel", on_click=_cancel, args=(lab, job.id), icon=":material/stop:")
-
-
-def _cancel(lab: Lab, job_id: str) -> None:
-    try:
-        lab.cancel(job_id)
-    except UserError as gone:  # it ended in the same moment
-        runs.lost(str(gone))
 
 
 def _preparing(status: LabStatus) -> None:
@@ -122,7 +114,3 @@ def _progress(snapshot: JobSnapshot, most: int) -> str:
     if snapshot.phase == "profiling" or written >= most:
         return f"{written} tokens written{rate}. Now measuring again for the spread, operator by operator."
     return f"{written} of up to {most} tokens written{rate}."
-
-
-def _fraction(snapshot: JobSnapshot) -> float | None:
-    return snapshot.fraction

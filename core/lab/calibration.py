@@ -74,8 +74,10 @@ class MeasuredRate:
     """The rate of one kind of operator in one format, fitted to its samples.
 
     Attributes:
+        format: a number format, or "*" for every one that has no entry of its own.
         spread: half of p10 to p90 over the median, the middle one over its samples.
         kernel: what computes it, as the engine names it.
+        operator: the operator it is of; empty for every operator of the kind.
     """
 
     kind: Kind
@@ -83,6 +85,7 @@ class MeasuredRate:
     rate: Rate
     spread: float
     kernel: str = ""
+    operator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,8 @@ class Calibration:
             capacity_bytes=self.capacity_bytes,
             bandwidth_bytes_per_s=self.read_bytes_per_s,
             peak_flops_per_s=dict(self.peak_flops_per_s),
-            rates={(row.kind, row.format): row.rate for row in self.rates},
+            rates={(row.kind, row.format): row.rate for row in self.rates if not row.operator},
+            operator_rates={(row.operator, row.format): row.rate for row in self.rates if row.operator},
             step_fixed_s=self.step_fixed_s,
             measured_at=self.measured_at,
             notes=tuple(f"The calibration is noisy: {reason}." for reason in self.noisy),
@@ -171,7 +175,7 @@ class Calibration:
         )
         if not calibration.bandwidths:
             reader.refuse("bandwidths", "at least one working set")
-        missing = set(_KINDS) - {row.kind for row in calibration.rates}
+        missing = set(_KINDS) - {row.kind for row in calibration.rates if not row.operator}
         if missing:
             reader.refuse("rates", f"a rate for {', '.join(sorted(missing))}")
         return calibration
@@ -207,4 +211,5 @@ def _measured_rate(reader: Reader) -> MeasuredRate:
         rate=Rate(rate.number("fixed_s", 0, 10), rate.number("bytes_per_s", 1), rows, flops),
         spread=reader.number("spread", 0, 1e6),
         kernel=reader.text("kernel"),
+        operator=reader.text("operator"),
     )

@@ -169,6 +169,8 @@ class Lane:
         if message["type"] == "warming":
             self._phase = (message["phase"], _fraction(message))
             self._state = "warming" if self._state == "starting" else self._state
+        elif message["type"] == "broken":
+            self._message = message["message"][:_LONGEST_MESSAGE]
         elif message["type"] == "ready":
             self.info = info_from_json(message["info"])
             self._state, self._phase, self._message, self._ready_at = "ready", ("", None), "", now

@@ -28,6 +28,7 @@ REQUESTS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
 #: Worker to server.
 REPLIES: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "warming": {"phase": str},
+    "broken": {"message": str},
     "ready": {"info": dict},
     "progress": {"id": str, "phase": str},
     "step": {"id": str, "text": str, "step": dict},

@@ -95,6 +95,8 @@ class FakeWork:
 
     def warm_up(self, report: Report) -> dict[str, Any]:
         report("loading", 0.5)
+        if trouble := os.environ.get("FAKE_TROUBLE"):
+            raise ImportError(name=trouble)
         if delay := os.environ.get("FAKE_WARM_UP_S"):
             time.sleep(float(delay))
         return info()
@@ -111,4 +113,4 @@ class FakeWork:
 PROTOCOL = os.dup(1)
 
 if __name__ == "__main__":
-    serve(FakeWork(), sys.stdin.buffer, os.fdopen(PROTOCOL, "wb"))
+    serve(FakeWork, sys.stdin.buffer, os.fdopen(PROTOCOL, "wb"))

@@ -257,6 +257,15 @@ def test_a_worker_that_cannot_start_is_said(limits: Limits) -> None:
     lab.close()
 
 
+def test_a_package_that_is_missing_is_named(limits: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "torch")
+    lab = LabClient(limits, fake_command)
+    wait_until(lambda: lab.status().state == "failed", "the lab to say that it failed")
+    with pytest.raises(JobError, match="the package torch is not installed"):
+        Visitor(lab, "ada").run("steps 1 0")
+    lab.close()
+
+
 def test_a_program_that_is_missing_is_said(limits: Limits) -> None:
     lab = LabClient(limits, lambda _: ["/nowhere/python"])
     wait_until(lambda: lab.status().state == "failed", "the lab to say that it failed")

@@ -107,20 +107,35 @@ class _Inbox:
     stops: dict[str, threading.Event]
 
 
-def serve(work: Work, source: BinaryIO, sink: BinaryIO) -> NoReturn:
+def serve(make_work: Callable[[], Work], source: BinaryIO, sink: BinaryIO) -> NoReturn:
     """Warm up, then run jobs until the server closes ``source``."""
     outbox = Outbox(sink)
     inbox = _Inbox(queue.SimpleQueue(), queue.SimpleQueue(), {})
     threading.Thread(target=_read, args=(source, inbox), name="reader", daemon=True).start()
-    info = work.warm_up(
-        lambda phase, fraction: outbox.send({"type": "warming", "phase": phase, "fraction": fraction})
-    )
+    work, info = _start(make_work, outbox)
     threading.Thread(target=_count, args=(work, inbox, outbox), name="counter", daemon=True).start()
     outbox.send({"type": "ready", "info": info})
     while True:
         message = inbox.jobs.get()
         _run_job(work, message, inbox.stops[message["id"]], outbox)
         del inbox.stops[message["id"]]
+
+
+def _start(make_work: Callable[[], Work], outbox: Outbox) -> tuple[Work, dict[str, Any]]:
+    def report(phase: str, fraction: float | None) -> None:
+        outbox.send({"type": "warming", "phase": phase, "fraction": fraction})
+
+    report("loading", None)
+    try:
+        work = make_work()
+        return work, work.warm_up(report)
+    except ImportError as error:
+        outbox.send({"type": "broken", "message": f"the package {error.name} is not installed"})
+    except Exception as fault:  # noqa: BLE001 - the server must hear of it, whatever it was
+        _log(fault)
+        message = str(fault) if isinstance(fault, UserError) else f"a fault: {type(fault).__name__}"
+        outbox.send({"type": "broken", "message": message})
+    os._exit(1)  # a thread waits on standard input, so an orderly exit would trip over it
 
 
 def _read(source: BinaryIO, inbox: _Inbox) -> None:

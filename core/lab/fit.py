@@ -1,0 +1,137 @@
+"""From timed operators to rates: the smallest law that the samples follow.
+
+One call that moves b bytes and does f FLOPs on m rows takes
+
+    fixed_s + max(b / bytes_per_s, f / flops_per_s(m))
+
+``fixed_s`` and ``bytes_per_s`` are fitted to the calls on one row, over sizes; errors count relative
+to the sample, so that small matrices weigh as much as large ones. ``flops_per_s`` then follows for
+each number of rows. Rates are of the calibration's own shapes, and a fit is as good as the law.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.analytic.machine import Rate
+from core.analytic.table import Kind
+from core.lab.calibration import MeasuredRate
+
+#: A rate that never limits: where nothing is moved, or where more bytes took no more time.
+UNLIMITED: Final = 1e18
+#: A call is at least this part size-dependent; a fixed cost cannot explain all of a large call.
+_LEAST_VARIABLE: Final = 0.02
+#: The key of a rate for every format.
+ANY_FORMAT: Final = "*"
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One operator at one size: what a call moves and computes, and its median time.
+
+    Attributes:
+        rows: of the matrix product, or tokens. num_bytes, flops: of one call, as the operator table
+            counts them. spread: half of p10 to p90 over the median.
+    """
+
+    operator: str
+    kind: Kind
+    format: str
+    rows: int
+    num_bytes: float
+    flops: float
+    seconds: float
+    spread: float
+
+
+def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[MeasuredRate, ...]:
+    """Fit every rate that a machine needs.
+
+    Matrix products have one rate a format, whatever the operator: a rate that differs by name would
+    hide what the size does. Every other operator has a rate of its own by format, because one may call
+    the library once and another three times. Each kind also has one for every format, the fallback.
+
+    Args:
+        samples: of all operators.
+        kernels: format -> what computes its matrix products.
+    """
+    linears = [sample for sample in samples if sample.kind == "linear"]
+    others = [sample for sample in samples if sample.kind != "linear"]
+    rates = [
+        replace(_fit(group), format=name, kernel=kernels.get(name, ""))
+        for name, group in _grouped(linears, lambda s: s.format).items()
+    ]
+    rates += [
+        replace(_fit(group), format=name, operator=operator)
+        for (operator, name), group in _grouped(others, lambda s: (s.operator, s.format)).items()
+    ]
+    rates += [
+        replace(_fit(group), format=ANY_FORMAT) for group in _grouped(others, lambda s: s.kind).values()
+    ]
+    return tuple(rates)
+
+
+def _fit(samples: Sequence[Sample]) -> MeasuredRate:
+    single = [sample for sample in samples if sample.rows == min(s.rows for s in samples)]
+    computes = any(sample.flops > 0 for sample in samples)
+    fixed_s, bytes_per_s = affine(single if computes else samples)
+    rows: tuple[float, ...] = (1.0,)
+    flops_per_s: tuple[float, ...] = (UNLIMITED,)
+    if computes:
+        by_rows = _grouped(samples, lambda s: s.rows)
+        rows = tuple(float(count) for count in sorted(by_rows))
+        flops_per_s = tuple(_flops_per_s(by_rows[int(count)], fixed_s, bytes_per_s) for count in rows)
+    spread = float(np.median([sample.spread for sample in samples]))
+    return MeasuredRate(samples[0].kind, "", Rate(fixed_s, bytes_per_s, rows, flops_per_s), spread)
+
+
+def affine(samples: Sequence[Sample]) -> tuple[float, float]:
+    """Fit ``seconds = fixed_s + bytes / bytes_per_s`` with neither part negative.
+
+    Least squares of the relative error. Samples of one size cannot tell the two apart: all of their
+    time is then the fixed cost.
+    """
+    seconds = np.array([sample.seconds for sample in samples])
+    size = np.array([sample.num_bytes for sample in samples])
+    design = np.stack([np.ones_like(size), size], axis=1) / seconds[:, None]
+    if np.ptp(size) <= 0.01 * size.max():
+        return float(np.median(seconds)), UNLIMITED
+    (fixed, per_byte), *_ = np.linalg.lstsq(design, np.ones_like(seconds), rcond=None)
+    if fixed < 0:
+        fixed, per_byte = 0.0, _only(design[:, 1])
+    elif per_byte <= 0:
+        fixed, per_byte = _only(design[:, 0]), 1.0 / UNLIMITED
+    return float(fixed), 1.0 / float(per_byte)
+
+
+def _only(column: NDArray[np.float64]) -> float:
+    """Least squares with one column: the factor that brings it closest to ones."""
+    return float(column.sum() / (column @ column))
+
+
+def _flops_per_s(samples: Sequence[Sample], fixed_s: float, bytes_per_s: float) -> float:
+    """FLOP/s that explain what the fixed cost leaves, over all samples with one number of rows.
+
+    On one row memory is what limits, and the rate that would take just as long is given: then the
+    larger of the two times is either.
+    """
+    flops = sum(sample.flops for sample in samples)
+    if all(sample.rows == 1 for sample in samples):
+        return max(flops / sum(sample.num_bytes for sample in samples) * bytes_per_s, 1.0)
+    left_s = sum(max(s.seconds - fixed_s, _LEAST_VARIABLE * s.seconds) for s in samples)
+    return max(flops / left_s, 1.0)
+
+
+def _grouped(samples: Iterable[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
+    groups: dict[Key, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        groups[key(sample)].append(sample)
+    return dict(groups)

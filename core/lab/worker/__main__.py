@@ -1,0 +1,35 @@
+"""``python -m core.lab.worker --device cpu``: started by the server, spoken to over pipes."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from typing import Any
+
+from core.lab.request import DEVICES
+from core.lab.worker.loop import Work, serve
+
+STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
+
+
+def main() -> None:
+    """Serve jobs until standard input ends."""
+    parser = argparse.ArgumentParser(prog="python -m core.lab.worker", description=__doc__)
+    parser.add_argument("--device", choices=DEVICES, default="cpu")
+    device = parser.parse_args().device
+    # Messages alone may go to the pipe: whatever a library prints goes to the host's log instead.
+    messages = os.fdopen(os.dup(STANDARD_OUTPUT), "wb")
+    os.dup2(STANDARD_ERROR, STANDARD_OUTPUT)
+    serve(lambda: _engine_work(device), sys.stdin.buffer, messages)
+
+
+def _engine_work(device: str) -> Work:
+    # Imported here, when the loop already listens: loading torch takes seconds.
+    module: Any = importlib.import_module("core.lab.worker.work")
+    work: Work = module.EngineWork(device)
+    return work
+
+
+main()

@@ -1,0 +1,130 @@
+"""Calibrate one device: ceilings, operators in every weight format, fixed costs, threads.
+
+Everything is timed on a model of no shape in the catalogue (``calibration_model``), so that a
+prediction never saw the run it predicts.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+import torch
+
+from core.catalog.formats import FORMATS
+from core.engine.engine import Engine
+from core.errors import FormatError
+from core.lab.calibration import Calibration, MeasuredRate
+from core.lab.fit import Sample, fit_rates
+from core.lab.host import LoadProbe
+from core.lab.timing import spread
+from core.lab.worker.calibration_model import calibration_engine
+from core.lab.worker.ceilings import MemoryProbe, peak_flops_per_s
+from core.lab.worker.loop import Report
+from core.lab.worker.machine_info import device_memory_bytes, fingerprint
+from core.lab.worker.operator_clock import OperatorClock
+
+PHASE: Final = "calibrating"
+#: Weight formats in which an engine can run, each with the cache format that its activations have.
+_FORMATS: Final = {
+    record.id: record.activations
+    for record in FORMATS.values()
+    if "weights" in record.uses and record.id != "fp16"
+}
+#: A calibration whose samples scatter by more than this is noisy.
+_MOST_SPREAD: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured.
+
+    Attributes:
+        pairs: of narrow and wide layers in the calibration model. decode_contexts, decode_repeats: of
+            single-token passes. prefill_tokens, prefill_repeats: of passes of many tokens.
+        matrix_size, matrix_repeats: of the largest matrix product.
+    """
+
+    depth: Literal["quick", "full"]
+    pairs: int
+    decode_contexts: tuple[int, ...]
+    decode_repeats: int
+    prefill_tokens: tuple[int, ...]
+    prefill_repeats: int
+    matrix_size: int
+    matrix_repeats: int
+
+
+QUICK: Final = Effort("quick", 3, (32, 1024), 8, (4, 16, 64, 256), 2, 1024, 5)
+FULL: Final = Effort("full", 3, (32, 256, 1024, 2048), 20, (2, 4, 8, 16, 32, 64, 128, 256, 512), 4, 2048, 8)
+
+
+def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) -> Calibration:
+    """Measure this device and return what it reaches; the caller keeps it."""
+    started_s, load = time.perf_counter(), LoadProbe()
+    report(PHASE, 0.0)
+    threads = torch.get_num_threads()
+    bandwidths = memory.by_size()
+    peaks = peak_flops_per_s(device, effort.matrix_size, effort.matrix_repeats)
+    samples: list[Sample] = []
+    kernels: dict[str, str] = {}
+    steps: list[_Step] = []
+    for index, (weights, kv) in enumerate(_FORMATS.items()):
+        report(PHASE, (1 + index) / (2 + len(_FORMATS)))
+        try:
+            engine = calibration_engine(weights, kv, device, effort.pairs)
+        except FormatError:  # no kernel here: the format has no rate, and asking for it is an error
+            continue
+        timed, step = _measure(engine, effort)
+        samples += timed
+        steps.append(step)
+        kernels[weights] = engine.kernels["gate_up"]
+    report(PHASE, 1.0)
+    rates = fit_rates(samples, kernels)
+    return Calibration(
+        fingerprint=fingerprint(device),
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        depth=effort.depth,
+        duration_s=time.perf_counter() - started_s,
+        threads=threads,
+        capacity_bytes=float(device_memory_bytes(device)),
+        bandwidths=bandwidths,
+        peak_flops_per_s=peaks,
+        rates=rates,
+        step_fixed_s=_step_fixed_s(steps),
+        noisy=tuple(load.stop().reasons() + _scatter(rates)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A whole decode step, and what its operators took when each was timed."""
+
+    whole_s: float
+    operators_s: float
+
+
+def _measure(engine: Engine, effort: Effort) -> tuple[list[Sample], _Step]:
+    """All samples of one format: single tokens through all layers, many through a pair."""
+    every = OperatorClock(engine, range(engine.spec.num_layers))
+    first = every.samples(1, effort.decode_contexts[0], effort.decode_repeats)
+    whole = spread(engine.measure_steps(effort.decode_contexts[0], steps=effort.decode_repeats))
+    samples = list(first)
+    for context in effort.decode_contexts[1:]:
+        samples += every.samples(1, context, effort.decode_repeats)
+    pair = OperatorClock(engine, (0, 1))
+    for tokens in effort.prefill_tokens:
+        samples += pair.samples(tokens, tokens, effort.prefill_repeats)
+    return samples, _Step(whole.median_s, sum(sample.seconds for sample in first))
+
+
+def _step_fixed_s(steps: list[_Step]) -> float:
+    """What a step takes besides its operators: planning, laying out, the end of the loop."""
+    return max(0.0, spread([step.whole_s - step.operators_s for step in steps]).median_s)
+
+
+def _scatter(rates: tuple[MeasuredRate, ...]) -> list[str]:
+    worst = max((rate.spread for rate in rates if rate.kind == "linear"), default=0.0)
+    return [f"its samples scattered by {worst:.0%}"] if worst > _MOST_SPREAD else []

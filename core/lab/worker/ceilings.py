@@ -1,0 +1,93 @@
+"""The ceilings of a device: how fast memory is read and copied, how fast matrices are multiplied.
+
+A ceiling is the best of several passes: whatever else runs can only make a pass slower.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from core.engine.clock import synchronise
+from core.lab.calibration import SizedBandwidth
+from core.units import KIB, MB, MIB
+
+_CACHE_FILES: Final = "cpu0/cache/index*/size"
+_CPUS: Final = Path("/sys/devices/system/cpu")
+_UNITS: Final = {"K": KIB, "M": MIB}
+#: A working set of so many times the last-level cache comes from memory.
+_BEYOND_CACHE: Final = 4
+_LEAST_BYTES: Final = 128 * MIB
+_MOST_BYTES: Final = 512 * MIB
+_GPU_BYTES: Final = 1024 * MIB
+_PASSES: Final = 10
+_CHECK_S: Final = 0.06
+_FLOAT_BYTES: Final = 4
+_DTYPES: Final = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def last_level_cache_bytes() -> int:
+    """The largest cache of the first core; 0 where the system does not tell."""
+    sizes = [file.read_text().strip() for file in _CPUS.glob(_CACHE_FILES)]
+    return max((int(text[:-1]) * _UNITS.get(text[-1], 0) for text in sizes if text[:-1].isdigit()), default=0)
+
+
+class MemoryProbe:
+    """Reads and copies a working set that no cache holds; the buffers are kept for later checks."""
+
+    def __init__(self, device: str) -> None:
+        self.device = torch.device(device)
+        needed = _BEYOND_CACHE * last_level_cache_bytes()
+        size = _GPU_BYTES if device == "cuda" else min(max(needed, _LEAST_BYTES), _MOST_BYTES)
+        self._source = torch.ones(size // _FLOAT_BYTES, device=self.device)
+
+    def read_bytes_per_s(self) -> float:
+        """Read the working set again and again for a moment; the best pass. Under 150 ms."""
+        deadline = time.perf_counter() + _CHECK_S
+        best_s = self._seconds(self._source.sum)
+        while time.perf_counter() < deadline:
+            best_s = min(best_s, self._seconds(self._source.sum))
+        return self._source.nbytes / best_s
+
+    def by_size(self) -> tuple[SizedBandwidth, ...]:
+        """Read and copy bandwidth of growing working sets, the last one beyond any cache."""
+        whole = self._source.nbytes
+        target = torch.empty_like(self._source)
+        sizes = [size for size in (MB, 8 * MB, 32 * MB) if size < whole // 2]
+        rows = []
+        for size in [*sizes, whole]:
+            source, copy = (buffer[: size // _FLOAT_BYTES] for buffer in (self._source, target))
+            read_s = min(self._seconds(source.sum) for _ in range(_PASSES))
+            copy_s = min(self._seconds(partial(copy.copy_, source)) for _ in range(_PASSES))
+            # A copy moves every byte twice: it is read, and written.
+            rows.append(SizedBandwidth(source.nbytes, source.nbytes / read_s, 2 * source.nbytes / copy_s))
+        return tuple(rows)
+
+    def _seconds(self, work: Callable[[], object]) -> float:
+        synchronise(self.device)
+        before = time.perf_counter()
+        work()
+        synchronise(self.device)
+        return time.perf_counter() - before
+
+
+def peak_flops_per_s(device: str, size: int, repeats: int) -> dict[str, float]:
+    """FLOP/s of a square matrix product of ``size``, by compute format; the best of ``repeats``."""
+    place = torch.device(device)
+    peaks = {}
+    for name, dtype in _DTYPES.items():
+        left, right = (torch.ones(size, size, dtype=dtype, device=place) for _ in range(2))
+        best_s = float("inf")
+        for _ in range(repeats):
+            synchronise(place)
+            before = time.perf_counter()
+            torch.mm(left, right)
+            synchronise(place)
+            best_s = min(best_s, time.perf_counter() - before)
+        peaks[name] = 2 * size**3 / best_s
+    return peaks

@@ -1,0 +1,84 @@
+"""One visitor's run: predict, generate in sight, then measure what was seen.
+
+Order matters. The first token must appear soon after Run is pressed, so before it there is only a
+short check of the memory bandwidth; repeats and the profile by operator come after the last token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from core.engine.engine import Engine
+from core.engine.records import Generation, TokenEvent
+from core.engine.sampling import Sampling
+from core.lab.calibration import Calibration
+from core.lab.host import LoadProbe
+from core.lab.noise import noise
+from core.lab.predict import predict
+from core.lab.record import RunRecord
+from core.lab.record_parts import LoadRecord
+from core.lab.request import SHAPE_PREFIX, RunRequest
+from core.lab.worker.ceilings import MemoryProbe
+from core.lab.worker.loop import JobContext
+from core.lab.worker.machine_info import host_record
+from core.lab.worker.measure import measure
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where runs are done: a device, its calibration and the probe beside each run."""
+
+    device: str
+    calibration: Calibration
+    memory: MemoryProbe
+
+
+def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) -> dict[str, Any]:
+    """Do one run and return its record as JSON.
+
+    Raises:
+        StopRequestedError: it was cancelled.
+        RequestError: the prompt and the answer do not fit the model's context.
+    """
+    ids = engine.encode(request.prompt, raw=request.raw)
+    prediction = predict(request, len(ids), engine.spec, bench.calibration.machine())
+    load, before = LoadProbe(), bench.memory.read_bytes_per_s()
+    context.report("writing", 0.0)
+    generation = _generate(context, request, engine, ids)
+    measured = measure(engine, generation, context.report)
+    after = bench.memory.read_bytes_per_s()
+    host = load.stop()
+    record = RunRecord(
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        host=host_record(bench.device),
+        calibration=bench.calibration,
+        request=request,
+        model_name=engine.spec.name,
+        seeded_weights=request.model.startswith(SHAPE_PREFIX),
+        kernels=dict(engine.kernels),
+        prediction=prediction,
+        text=generation.text,
+        stop_reason=generation.stop_reason,
+        steps=generation.steps,
+        measured=measured,
+        load=LoadRecord(host.others, host.steal, host.duration_s, before, after),
+    )
+    reasons = noise(record.load, record.decode_spread, bench.calibration.read_bytes_per_s)
+    return replace(record, noisy=reasons).to_json()
+
+
+def _generate(context: JobContext, request: RunRequest, engine: Engine, ids: list[int]) -> Generation:
+    def stream(event: TokenEvent) -> None:
+        context.step(event.text_delta, event.step)
+
+    generation = engine.generate(
+        ids,
+        Sampling(request.temperature, request.top_k, request.top_p, request.seed),
+        max_tokens=request.max_tokens,
+        on_token=stream,
+        should_stop=context.should_stop,
+    )
+    context.check()
+    return generation

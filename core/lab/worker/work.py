@@ -1,0 +1,131 @@
+"""What the real worker does: warm up, run, calibrate, count tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from core.catalog.models import catalogue
+from core.engine.engine import Engine
+from core.engine.text import TextCodec
+from core.errors import CheckpointError, FormatError, JobError
+from core.lab import calibration_file
+from core.lab.calibration import Calibration
+from core.lab.host import physical_cores
+from core.lab.limits import Limits
+from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX, RunRequest
+from core.lab.worker import machine_info
+from core.lab.worker.calibrate import FULL, QUICK, Effort, calibrate
+from core.lab.worker.ceilings import MemoryProbe
+from core.lab.worker.engines import EngineShelf
+from core.lab.worker.loop import OUT_OF_MEMORY, JobContext, Report
+from core.lab.worker.run_job import Bench, run
+
+Job = Callable[[JobContext, dict[str, Any]], dict[str, Any]]
+_WARM_UP_TOKENS = 32
+_WARM_UP_STEPS = 5
+
+
+class EngineWork:
+    """The work of one device; see ``core.lab.worker.loop.Work``."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self._shelf = EngineShelf(device, Limits().job_memory_bytes)
+        self._texts: dict[str, TextCodec] = {}
+        self._calibration: Calibration | None = None
+        self._memory: MemoryProbe | None = None
+
+    def warm_up(self, report: Report) -> dict[str, Any]:
+        """Choose threads, load the default model, and calibrate a machine that is new."""
+        report("loading", None)
+        stored = calibration_file.load(machine_info.fingerprint(self.device))
+        self._calibration = stored.calibration
+        torch.set_num_threads(stored.calibration.threads if stored.calibration else physical_cores())
+        self._memory = MemoryProbe(self.device)
+        model_message = self._load_default()
+        if self._calibration is None:
+            self._calibrate(QUICK, report)
+        return self._info(model_message, "" if stored.calibration else stored.reason)
+
+    def jobs(self) -> Mapping[str, Job]:
+        """Every kind of job."""
+        return {
+            "run": self._run,
+            "calibrate-quick": lambda context, _: self._calibrate(QUICK, context.report).to_json(),
+            "calibrate-full": lambda context, _: self._calibrate(FULL, context.report).to_json(),
+        }
+
+    def count_tokens(self, request: dict[str, Any]) -> int | None:
+        """Tokens of a prompt; None for a model whose tokenizer is not loaded."""
+        asked = RunRequest.from_json(request)
+        if asked.model.startswith(SHAPE_PREFIX):
+            return len(asked.prompt.encode())
+        text = self._texts.get(asked.model)
+        if text is None:
+            return None
+        return len(text.encode(asked.prompt) if asked.raw else text.encode_chat(asked.prompt))
+
+    def _run(self, context: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
+        request = RunRequest.from_json(payload)
+        if self._calibration is None or self._memory is None:
+            raise JobError("This machine must be calibrated before a run, and is not. Calibrate it.")
+        bench = Bench(self.device, self._calibration, self._memory)
+        try:
+            context.report("loading", None)
+            engine = self._engine(request)
+            return run(context, request, engine, bench)
+        except (torch.OutOfMemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            self._shelf.clear()
+            raise JobError(OUT_OF_MEMORY) from error
+
+    def _engine(self, request: RunRequest) -> Engine:
+        engine = self._shelf.get(request, torch.get_num_threads(), _settle)
+        self._texts[request.model] = engine.text
+        return engine
+
+    def _load_default(self) -> str:
+        """Load what most visitors run; the reason where the embedded model is not there."""
+        try:
+            self._engine(RunRequest(device="cuda" if self.device == "cuda" else "cpu"))
+        except CheckpointError as error:
+            return str(error)
+        except FormatError:
+            return ""  # this device has no kernel for the default format; a visitor chooses another
+        return ""
+
+    def _calibrate(self, effort: Effort, report: Report) -> Calibration:
+        if self._memory is None:
+            raise RuntimeError("a worker calibrates after its warm-up has begun")
+        self._calibration = calibrate(self.device, effort, self._memory, report)
+        calibration_file.save(self._calibration)
+        return self._calibration
+
+    def _info(self, model_message: str, calibration_message: str) -> dict[str, Any]:
+        embedded = [] if model_message else [EMBEDDED_MODEL]
+        shapes = [f"{SHAPE_PREFIX}{name}" for name in catalogue() if self._shelf.has_room_for(name)]
+        return {
+            "devices": machine_info.devices(),
+            "device_name": machine_info.device_name(self.device),
+            "driver": machine_info.driver(self.device),
+            "torch_version": machine_info.torch_version(),
+            "threads": torch.get_num_threads(),
+            "models": embedded + shapes,
+            "model_message": model_message,
+            "calibration": self._calibration.to_json() if self._calibration else None,
+            "calibration_message": calibration_message,
+        }
+
+
+def _settle(engine: Engine) -> None:
+    """Run a few passes, so that a visitor's first one does not pay for choosing primitives."""
+    engine.measure_prefill(_WARM_UP_TOKENS, repeats=1)
+    engine.measure_steps(_WARM_UP_TOKENS, steps=_WARM_UP_STEPS)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "alloc" in str(error)

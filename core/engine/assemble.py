@@ -12,9 +12,12 @@ from core.analytic.params import WeightPlan, weight_plan
 from core.catalog.model import ModelSpec
 from core.engine.attention import make_attention
 from core.engine.checkpoint import EMBEDDING, FINAL_NORM, HEAD, LAYER_PARTS, Checkpoint, layer_prefix
-from core.engine.linear import DTYPES, LinearKernel, PlainLinear, make_linear
+from core.engine.choice import KernelChoices
+from core.engine.kernels import LinearKernel
+from core.engine.linear import DTYPES, byte_kernel, make_linear, plain_kernel, settled
+from core.engine.quantise import rows8
 from core.engine.rope import RopeTable
-from core.engine.table import EmbeddingTable, PlainTable
+from core.engine.table import ByteTable, EmbeddingTable, PlainTable
 from core.engine.transformer import Block, Transformer
 from core.engine.weight import stack
 
@@ -28,9 +31,11 @@ def assemble(checkpoint: Checkpoint, weights: str, device: torch.device, *, posi
         device: where it will run.
         positions: length of the rotary tables, the longest sequence that can run.
     """
-    parts = _Parts(checkpoint, weight_plan(weights, checkpoint.spec), device)
+    choices = KernelChoices(device)
+    parts = _Parts(checkpoint, weight_plan(weights, checkpoint.spec), device, choices)
     table, head = parts.ends()
     blocks = [parts.block(index) for index in range(checkpoint.spec.num_layers)]
+    choices.save()
     rope = RopeTable(checkpoint.spec, positions, parts.dtype, device)
     return Transformer(table, blocks, rope, parts.vector(FINAL_NORM), checkpoint.spec.rms_norm_eps, head)
 
@@ -40,6 +45,7 @@ class _Parts:
     checkpoint: Checkpoint
     plan: WeightPlan
     device: torch.device
+    choices: KernelChoices
 
     @property
     def dtype(self) -> torch.dtype:
@@ -54,7 +60,7 @@ class _Parts:
         source = self.checkpoint.weights
         matrix = stack([source.weight(f"{name}.weight") for name in names])
         offset = torch.cat([source.weight(f"{name}.bias").dense() for name in names]) if bias else None
-        return make_linear(matrix, self.plan.linear.id, self.device, bias=offset)
+        return make_linear(matrix, self.plan.linear.id, self.device, bias=offset, choices=self.choices)
 
     def block(self, index: int) -> Block:
         spec, prefix = self.checkpoint.spec, layer_prefix(index)
@@ -81,12 +87,22 @@ class _Parts:
 
     def ends(self) -> tuple[EmbeddingTable, LinearKernel]:
         """The input table and the head; one tensor in memory where the plan says so."""
-        source, spec = self.checkpoint.weights, self.checkpoint.spec
-        table = source.weight(EMBEDDING).dense().to(self.device, DTYPES[self.plan.table.id])
-        if self.plan.shared_table:
-            return PlainTable(table), PlainLinear(table, None)
-        name = EMBEDDING if spec.tied_embeddings else HEAD
-        return PlainTable(table), make_linear(source.weight(name), self.plan.head.id, self.device)
+        source, spec, plan = self.checkpoint.weights, self.checkpoint.spec, self.plan
+        words = source.weight(EMBEDDING).dense().to(self.device)
+        table, head = self._table(words)
+        if not plan.shared_table:
+            rows = words if spec.tied_embeddings else source.weight(HEAD)
+            return table, make_linear(rows, plan.head.id, self.device, choices=self.choices)
+        shape = (spec.vocab_size, spec.hidden_size)
+        return table, settled(head, plan.head.id, shape, self.dtype, self.choices)
+
+    def _table(self, words: Tensor) -> tuple[EmbeddingTable, LinearKernel]:
+        """The table in its format, and a head that reads the same memory."""
+        if self.plan.table.id == "int8":
+            rows = rows8(words, torch.bfloat16)
+            return ByteTable(rows.bytes, rows.scale, self.dtype), byte_kernel(rows)
+        kept = words.to(DTYPES[self.plan.table.id])
+        return PlainTable(kept), plain_kernel(kept)
 
 
 def tensor_bytes(model: Transformer, spec: ModelSpec, *, tied: bool) -> dict[str, dict[str, int]]:

@@ -1,0 +1,110 @@
+"""Which kernel, and up to how many rows: decided by timing them on this machine, once.
+
+Timings of a few milliseconds per shape; the answers are kept in the user's cache folder, under the
+machine, the number of threads, the kernel and the shape.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from core.engine.clock import synchronise
+from core.engine.kernels import ALWAYS, LinearKernel, SwitchedLinear
+from core.storage import cache_folder, write_atomically
+
+#: Row counts at which the two products of a kernel are compared.
+LADDER: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+_REPEATS: Final = 5
+_VERSION: Final = 1
+
+
+class KernelChoices:
+    """Answers that hold for one machine, remembered on disk."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._file = cache_folder() / "kernels" / f"{_machine(device)}-v{_VERSION}.json"
+        self._known = _read(self._file)
+        self._read_count = len(self._known)
+
+    def fastest(
+        self, candidates: Sequence[Callable[[], LinearKernel]], key: str, example: Tensor
+    ) -> LinearKernel:
+        """Build the candidate that is fastest for a single row.
+
+        Args:
+            candidates: ways to build the same product.
+            key: names the question, for instance its format and shape.
+            example: a row of the kernel's input, [1, in].
+        """
+        if key not in self._known:
+            times = [best_time_s(build(), example, self._device) for build in candidates]
+            self._known[key] = times.index(min(times))
+        return candidates[min(self._known[key], len(candidates) - 1)]()
+
+    def set_switch(self, kernel: SwitchedLinear, key: str, example: Tensor) -> None:
+        """Find up to how many rows the product for few rows is the faster one."""
+        if key not in self._known:
+            self._known[key] = _switch_rows(kernel, example, self._device)
+        kernel.switch_rows = self._known[key]
+
+    def save(self) -> None:
+        """Keep what was learned; where the folder cannot be written, it is timed again next time."""
+        if len(self._known) == self._read_count:
+            return
+        text = json.dumps(_read(self._file) | self._known, indent=1)
+        with contextlib.suppress(OSError):
+            write_atomically(self._file, lambda path: path.write_text(text))
+
+
+def _machine(device: torch.device) -> str:
+    if device.type == "cuda":
+        name = torch.cuda.get_device_name(device)
+    else:
+        name = f"{platform.machine()}-{torch.backends.cpu.get_cpu_capability()}-{os.cpu_count()}cores"
+    words = f"{name}-{torch.get_num_threads()}threads-torch{torch.__version__}"
+    return "".join(letter if letter.isalnum() or letter in ".-" else "_" for letter in words)
+
+
+def _read(file: Path) -> dict[str, int]:
+    try:
+        known = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}  # there is none yet, or it is damaged: time again
+    if not isinstance(known, dict):
+        return {}
+    return {key: value for key, value in known.items() if isinstance(key, str) and isinstance(value, int)}
+
+
+def _switch_rows(kernel: SwitchedLinear, example: Tensor, device: torch.device) -> int:
+    last = 0
+    for count in LADDER:
+        rows = example.expand(count, -1).contiguous()
+        few_s = best_time_s(kernel.few_rows, rows, device)
+        if few_s > best_time_s(kernel.many_rows, rows, device):
+            return last
+        last = count
+    return ALWAYS if kernel.few_name == kernel.many_name else last
+
+
+@torch.inference_mode()
+def best_time_s(product: Callable[[Tensor], Tensor], rows: Tensor, device: torch.device) -> float:
+    """The best of a few timings of one product, after one that does not count, in seconds."""
+    times_s = []
+    for _ in range(_REPEATS + 1):
+        synchronise(device)
+        start = time.perf_counter()
+        product(rows)
+        synchronise(device)
+        times_s.append(time.perf_counter() - start)
+    return min(times_s[1:])

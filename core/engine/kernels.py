@@ -1,0 +1,311 @@
+"""One class for each way of multiplying by a packed matrix.
+
+Most formats have two ways: a kernel that unpacks as it multiplies, which is best for few rows because
+it reads the fewest bytes, and a library product after unpacking, which is best for many rows
+because it unpacks once. ``switch_rows`` is where one hands over to the other; it is measured.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from core.engine.quantise import GROUP, Groups4, Rows8
+
+#: More rows than a batch can have: the kernel for few rows serves all.
+ALWAYS: Final = 2**31
+
+
+class LinearKernel(Protocol):
+    """A packed matrix and the way to multiply by it."""
+
+    @property
+    def name(self) -> str:
+        """The kernel in words."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that one product reads of it, counted on the real tensors."""
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """``rows @ weight.T + bias``; [M, in] -> [M, out]."""
+
+
+class PlainLinear:
+    """The matrix as it is, by the library's product."""
+
+    name = "F.linear"
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.weight = weight
+        self.bias = bias
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """See ``LinearKernel``."""
+        return functional.linear(rows, self.weight, self.bias)
+
+    @property
+    def num_bytes(self) -> int:
+        """See ``LinearKernel``."""
+        return self.weight.nbytes + _bias_bytes(self.bias)
+
+
+class PrepackedLinear:
+    """The matrix in oneDNN's own blocked layout, packed once instead of at every product."""
+
+    name = "oneDNN, prepacked"
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight, 1)
+        self._bias = bias
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """See ``LinearKernel``."""
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self._packed, self._bias, "none", [], "")
+        return product
+
+    @property
+    def num_bytes(self) -> int:
+        """See ``LinearKernel``; padding of the layout included."""
+        return int(torch.ops.mkldnn._nbytes(self._packed)) + _bias_bytes(self._bias)
+
+
+class SwitchedLinear:
+    """A matrix with one product for few rows and another for many."""
+
+    few_name: str
+    many_name: str
+
+    def __init__(self, tensors: tuple[Tensor, ...], bias: Tensor | None) -> None:
+        self.tensors = tensors
+        self.bias = bias
+        self.switch_rows = ALWAYS
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """The product that unpacks as it multiplies."""
+        raise NotImplementedError
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """The product after unpacking."""
+        raise NotImplementedError
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """See ``LinearKernel``."""
+        product = self.few_rows(rows) if rows.shape[0] <= self.switch_rows else self.many_rows(rows)
+        return product if self.bias is None else product.add_(self.bias)
+
+    @property
+    def name(self) -> str:
+        """See ``LinearKernel``."""
+        if self.switch_rows >= ALWAYS:
+            return self.few_name
+        if self.switch_rows < 1:
+            return self.many_name
+        return f"{self.few_name} up to {self.switch_rows} rows, then {self.many_name}"
+
+    @property
+    def num_bytes(self) -> int:
+        """See ``LinearKernel``."""
+        return sum(tensor.nbytes for tensor in self.tensors) + _bias_bytes(self.bias)
+
+
+class VectorLinear(SwitchedLinear):
+    """bf16 on a CPU: torch's own vector product reads the plain matrix faster than oneDNN does.
+
+    oneDNN is what torch takes whenever it is switched on, and only a process-wide switch turns it off;
+    so it is off for the length of the one call.
+    """
+
+    few_name = "F.linear, vector product"
+    many_name = "F.linear"
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__((weight,), bias)
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        before = torch._C._get_mkldnn_enabled()
+        torch._C._set_mkldnn_enabled(False)
+        try:
+            return functional.linear(rows, self.tensors[0])
+        finally:
+            torch._C._set_mkldnn_enabled(before)
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return functional.linear(rows, self.tensors[0])
+
+
+class HalfLinear(SwitchedLinear):
+    """fp16 on a CPU: a fast vector product, but no fast matrix product, so many rows run in fp32."""
+
+    few_name = "F.linear in fp16"
+    many_name = "F.linear in fp32"
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__((weight,), bias)
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return functional.linear(rows, self.tensors[0])
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return functional.linear(rows.float(), self.tensors[0].float()).half()
+
+
+class ByteLinear(SwitchedLinear):
+    """int8 weight-only: bf16 rows times int8 weights."""
+
+    few_name = "_weight_int8pack_mm"
+    many_name = "int8 to bf16, F.linear"
+
+    def __init__(self, rows: Rows8, bias: Tensor | None) -> None:
+        super().__init__((rows.bytes, rows.scale), bias)
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return torch._weight_int8pack_mm(rows, *self.tensors)
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``; every byte is exact in bf16, so the scale can wait."""
+        weight, scale = self.tensors
+        return functional.linear(rows, weight.to(rows.dtype)).mul_(scale)
+
+
+class DynamicByteLinear(SwitchedLinear):
+    """int8 dynamic: each row of the input is rounded to 8 bits too, with a scale of its own.
+
+    The sum of products is exact in 32-bit integers, so a row's result does not depend on the rows
+    beside it. CUDA's product wants more than 16 rows, so zeros are put below.
+    """
+
+    few_name = "_int_mm, rows rounded to int8"
+    many_name = few_name
+
+    def __init__(self, rows: Rows8, bias: Tensor | None) -> None:
+        super().__init__((rows.bytes, rows.scale), bias)
+        self._turned = rows.bytes.t()
+        self._padding = 32 if rows.bytes.device.type == "cuda" else 0
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        largest = rows.abs().amax(dim=-1, keepdim=True).clamp_(min=1e-30)
+        rounded = (rows * (127 / largest)).round_().to(torch.int8)
+        missing = self._padding - rows.shape[0]
+        if missing > 0:
+            rounded = functional.pad(rounded, (0, 0, 0, missing))
+        sums = torch._int_mm(rounded, self._turned)[: rows.shape[0]]
+        return torch.mul(sums, self.tensors[1]).mul_(largest.mul_(1 / 127)).to(rows.dtype)
+
+
+class PlainNibbleLinear(SwitchedLinear):
+    """int4 where there is no kernel for it: two nibbles in a byte, unpacked for every product."""
+
+    few_name = "int4 to bf16, F.linear"
+    many_name = few_name
+
+    def __init__(self, groups: Groups4, bias: Tensor | None) -> None:
+        pairs = groups.nibbles.view(groups.nibbles.shape[0], -1, 2)
+        super().__init__((pairs[..., 0] | pairs[..., 1] << 4, groups.scale, groups.zero), bias)
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        packed, scale, zero = self.tensors
+        nibbles = torch.stack((packed & 15, packed >> 4), dim=-1).view(*scale.shape, GROUP)
+        weight = torch.addcmul(zero.unsqueeze(-1), nibbles.to(rows.dtype).sub_(8), scale.unsqueeze(-1))
+        return functional.linear(rows, weight.flatten(1))
+
+
+class CpuNibbleLinear(SwitchedLinear):
+    """int4 on a CPU by torch's packed kernel.
+
+    The kernel's layout, for each block of 64 (or 32) outputs: input by input, a row of bytes that
+    hold two outputs each. Which width this machine has is found out by packing.
+    """
+
+    few_name = "_weight_int4pack_mm_for_cpu"
+    many_name = "int4 to bf16, mm"
+
+    def __init__(self, groups: Groups4, bias: Tensor | None) -> None:
+        packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(groups.nibbles.int(), 1)
+        # [groups, out, 2]: the kernel walks the inputs, so their groups come first.
+        both = torch.stack((groups.scale.t(), groups.zero.t()), dim=-1).contiguous()
+        super().__init__((packed, both), bias)
+        self._block = nibble_block(packed, groups.nibbles)
+        if self._block is None:  # an unknown layout cannot be unpacked for many rows
+            self.many_name = self.few_name
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        product: Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(
+            rows, self.tensors[0], GROUP, self.tensors[1]
+        )
+        return product
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``; unpacked as [in, out], the way the layout lies."""
+        packed, both = self.tensors
+        if self._block is None:
+            return self.few_rows(rows)
+        nibbles = unpacked(packed, self._block)  # [blocks, in, block]
+        blocks, inputs, width = nibbles.shape
+        scale, zero = both.view(inputs // GROUP, blocks, 1, width, 2).transpose(0, 1).unbind(-1)
+        grouped = nibbles.view(blocks, inputs // GROUP, GROUP, width).to(rows.dtype).sub_(8)
+        weight = grouped.mul_(scale).add_(zero).view(blocks, inputs, width)
+        return torch.mm(rows, weight.transpose(0, 1).reshape(inputs, blocks * width))
+
+
+class CudaNibbleLinear(SwitchedLinear):
+    """int4 on a GPU by tinygemm, which wants its own layout of tensor-core tiles.
+
+    Many rows: the product with the identity gives the unpacked matrix, whatever the layout is.
+    """
+
+    few_name = "_weight_int4pack_mm"
+    many_name = "int4 to bf16, mm"
+
+    def __init__(self, groups: Groups4, bias: Tensor | None) -> None:
+        pairs = groups.nibbles.view(groups.nibbles.shape[0], -1, 2)
+        packed = torch._convert_weight_to_int4pack(pairs[..., 0] << 4 | pairs[..., 1], 2)
+        both = torch.stack((groups.scale.t(), groups.zero.t()), dim=-1).contiguous()
+        super().__init__((packed, both), bias)
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return torch._weight_int4pack_mm(rows, self.tensors[0], GROUP, self.tensors[1])
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        identity = torch.eye(rows.shape[1], dtype=rows.dtype, device=rows.device)
+        return torch.mm(rows, self.few_rows(identity))
+
+
+def unpacked(packed: Tensor, block: int) -> Tensor:
+    """The nibbles of the CPU kernel's layout, [blocks, in, block]; in bytes, one nibble each.
+
+    A block of 64 outputs keeps, for each input, 16 bytes of outputs 0-15 below 32-47 and 16 bytes of
+    outputs 16-31 below 48-63; a block of 32 keeps 16 bytes of outputs 0-15 below 16-31.
+    """
+    halves = packed.view(-1, packed.shape[1] * 2, block // 2)  # [blocks, in, block / 2]
+    return torch.cat((halves & 15, halves >> 4), dim=-1)
+
+
+def nibble_block(packed: Tensor, nibbles: Tensor) -> int | None:
+    """The block width of a packed matrix; None where its layout is not a known one.
+
+    Found by unpacking: ``nibbles`` [out, in] must come back.
+    """
+    for block in (64, 32):
+        if nibbles.shape[0] % block == 0:
+            back = unpacked(packed, block).transpose(1, 2).reshape(nibbles.shape)
+            if torch.equal(back, nibbles):
+                return block
+    return None
+
+
+def _bias_bytes(bias: Tensor | None) -> int:
+    return 0 if bias is None else bias.nbytes

@@ -1,0 +1,93 @@
+"""Round weights to 8 and 4 bits, and measure nothing else: the kernels live in ``kernels``.
+
+Both quantisers round the scale to bf16 first and the weights to that scale after, so that what is
+stored is the nearest point of the grid that is really used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from core.engine.weight import Weight
+from core.errors import FormatError
+
+GROUP: Final = 32  # weights that share a scale and a zero in int4
+_MIDDLE: Final = 8  # the nibble that stands for the group's zero
+
+
+@dataclass(frozen=True, slots=True)
+class Rows8:
+    """int8 rows: ``weight = byte * scale``.
+
+    Attributes:
+        bytes: [out, in] int8, from -127 to 127. scale: [out].
+    """
+
+    bytes: Tensor
+    scale: Tensor
+
+    def dense(self) -> Tensor:
+        """The weights that are stored, in fp32."""
+        return self.bytes.float() * self.scale.float().unsqueeze(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups4:
+    """int4 groups of 32: ``weight = (nibble - 8) * scale + zero``.
+
+    Attributes:
+        nibbles: [out, in] uint8, from 0 to 15. scale, zero: [out, in / 32] bf16.
+    """
+
+    nibbles: Tensor
+    scale: Tensor
+    zero: Tensor
+
+    def dense(self) -> Tensor:
+        """The weights that are stored, in fp32."""
+        grouped = (self.nibbles.float() - _MIDDLE).view(*self.scale.shape, GROUP)
+        return (grouped * self.scale.float().unsqueeze(-1) + self.zero.float().unsqueeze(-1)).flatten(1)
+
+
+def rows8(weight: Tensor, scale_dtype: torch.dtype) -> Rows8:
+    """Round ``weight`` [out, in] to 8 bits, symmetric, one scale a row.
+
+    ``scale = max |row| / 127``; the error of a weight is at most half a scale, but for the
+    rounding of the scale itself. A row of zeros keeps a scale of one.
+    """
+    scale = (weight.abs().amax(dim=1) / 127).to(scale_dtype)
+    scale = torch.where(scale > 0, scale, torch.ones_like(scale))
+    rounded = (weight / scale.float().unsqueeze(1)).round_().clamp_(-127, 127)
+    return Rows8(rounded.to(torch.int8), scale)
+
+
+def groups4(weight: Tensor | Weight) -> Groups4:
+    """Round a matrix [out, in] to 4 bits, asymmetric, in groups of 32.
+
+    A group's scale is its range / 15 and its zero the value of nibble 8. A tensor that its file keeps as
+    q4_1 has nibbles, scales and minima already: the nibbles stay as they are.
+
+    Raises:
+        FormatError: the rows are not a multiple of 32 long.
+    """
+    if weight.shape[1] % GROUP:
+        raise FormatError(
+            f"int4 weights need rows that are a multiple of {GROUP} long; got {weight.shape[1]:,}. "
+            "Choose int8 or a 16-bit format."
+        )
+    if isinstance(weight, Weight) and weight.encoding == "q4_1":
+        nibbles, scale, minimum = weight.nibbles()
+        return Groups4(nibbles, scale.bfloat16(), (minimum + _MIDDLE * scale).bfloat16())
+    dense = weight.dense() if isinstance(weight, Weight) else weight.float()
+    grouped = dense.view(dense.shape[0], -1, GROUP)
+    low, high = grouped.aminmax(dim=-1)
+    scale = ((high - low) / 15).bfloat16()
+    scale = torch.where(scale > 0, scale, torch.ones_like(scale))
+    zero = (low + _MIDDLE * scale.float()).bfloat16()
+    nibbles = (grouped - zero.float().unsqueeze(-1)) / scale.float().unsqueeze(-1)
+    rounded = nibbles.round_().add_(_MIDDLE).clamp_(0, 15)
+    return Groups4(rounded.to(torch.uint8).flatten(1), scale, zero)

@@ -28,6 +28,9 @@ from core.engine.batch import Batch, Sequence
 from core.engine.checkpoint import Checkpoint, expected_shapes
 from core.engine.kernels import PlainLinear, PrepackedLinear
 from core.engine.kv_cache import KVPool
+from core.engine.runner import EagerRunner
+from core.engine.sampling import Sampler, Sampling
+from core.engine.step import StepBytes, StepLabel, Stepper
 from core.engine.transformer import Pass, Transformer
 from core.engine.weight import Weight
 
@@ -158,3 +161,16 @@ def test_the_pool_takes_the_bytes_of_the_cache(kv: str) -> None:
     spec = SPECS["qwen3, wide heads"]
     dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[kv]
     assert KVPool(spec, 50, dtype, CPU).num_bytes == int(cache_bytes(spec, kv, batch=1, context=50))
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
+@pytest.mark.parametrize(("new_tokens", "context"), [(1, 20), (7, 7), (12, 20)])
+def test_a_step_moves_the_cache_bytes_of_the_table(spec: ModelSpec, new_tokens: int, context: int) -> None:
+    pool = KVPool(spec, 2 * context, torch.bfloat16, CPU)
+    stepper = Stepper(spec, EagerRunner(build(spec, "fp32")), StepBytes(0, 0), CPU)
+    pair = [Sequence(list(range(context)), first, context - new_tokens) for first in (0, context)]
+    plan = [(sequence, new_tokens) for sequence in pair]
+    _, record = stepper.step(plan, pool, Sampler(Sampling(), CPU), StepLabel(0, "prefill"))
+    table = operators(spec, batch=2, new_tokens=new_tokens, context=context, weights="fp32", kv="bf16")
+    assert record.kv_read_bytes == table.total("kv_read_bytes")
+    assert record.kv_write_bytes == table.total("kv_write_bytes")

@@ -156,7 +156,7 @@ def _at_rest(record: RunRecord | None, now: Forecast) -> None:
 
 def _nothing(now: Forecast) -> str:
     if now.case is None:
-        return "There is no prediction for these settings yet."
+        return now.problem or "There is no prediction yet, because this computer's speed is not known."
     if runs.records():
         return "These settings were not run in this visit. Press Run to see how close the prediction comes."
     return "The numbers beside this are predictions. Press Run to see how close they come."

@@ -14,8 +14,8 @@ from core.errors import UserError
 from core.lab.job import JobSnapshot, JobState
 from core.lab.record import RunRecord
 from core.lab.request import RunRequest
+from core.ui import visit_key
 from core.ui.lab.service import Lab, OwnJob, Visits
-from core.ui.visit_key import known_key
 
 #: Records kept in a session.
 MOST_RUNS: Final = 8
@@ -48,7 +48,7 @@ def start(lab: Lab, visits: Visits, request: RunRequest) -> None:
         st.session_state[_TROUBLE] = str(refusal)
         return
     st.session_state[_JOB] = mine
-    visits.remember(known_key() or owner(), mine)
+    visits.remember(visit_key.known_key() or owner(), mine)
 
 
 def cancel(lab: Lab, job_id: str) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 import streamlit as st
 
 from core.errors import UserError
+from core.lab import sentences
 from core.lab.job import JobSnapshot, JobState
 from core.lab.status import LabStatus
 from core.ui.lab import runs
@@ -24,7 +25,8 @@ from core.units import format_seconds, significant
 STREAMING_S: Final = 0.35
 WAITING_S: Final = 2.0
 _TEXT_HEIGHT: Final = 150
-_BUSY: Final = {"starting", "warming", "restarting"}
+#: Nothing can run now, and that changes by itself.
+_UNREADY: Final = {"starting", "warming", "restarting", "failed"}
 
 
 def period_s(lab: Lab, status: LabStatus) -> float | None:
@@ -32,7 +34,7 @@ def period_s(lab: Lab, status: LabStatus) -> float | None:
     job = runs.job()
     if job is not None:
         return STREAMING_S if _is_next(lab, job.id) else WAITING_S
-    return WAITING_S if status.state in _BUSY else None
+    return WAITING_S if status.state in _UNREADY else None
 
 
 def watch(lab: Lab, device: str, period: float) -> None:
@@ -87,11 +89,14 @@ def _own_job(lab: Lab) -> None:
 
 
 def _preparing(status: LabStatus) -> None:
+    if status.state == "failed":
+        state_card("failed", sentences.cannot_start(status.message))
+        return
     words = {
         "starting": "The measuring process starts; that takes a few seconds.",
         "restarting": "The measuring process ended and starts again.",
-        "warming": f"This computer is being prepared: {status.phase or 'loading the model'}. "
-        "Its speed is measured once, so that runs can be predicted.",
+        "warming": f"Once, this computer's speed is measured, so that runs can be predicted. Now: "
+        f"{status.phase or 'loading'}.",
     }
     state_card("starting", words.get(status.state, "One moment."), status.fraction)
 

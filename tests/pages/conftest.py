@@ -1,0 +1,64 @@
+"""The app in AppTest with a lab that does what the test says."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.ui.lab import service
+from tests.pages.fake_lab import FakeLab
+
+ROOT = Path(__file__).parents[2]
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> FakeLab:
+    fake = FakeLab()
+    monkeypatch.setattr(service, "lab", lambda: fake)
+    return fake
+
+
+@pytest.fixture
+def visits(monkeypatch: pytest.MonkeyPatch) -> service.Visits:
+    own = service.Visits()
+    monkeypatch.setattr(service, "visits", lambda: own)
+    return own
+
+
+@pytest.fixture
+def open_app(lab: FakeLab, visits: service.Visits) -> Iterator[Open]:
+    """Open the app as a new visitor; afterwards, prove that no visit brought torch in."""
+
+    def open_as_visitor(**params: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+        for name, value in params.items():
+            app.query_params[name] = value
+        return settled(app.run())
+
+    yield open_as_visitor
+    assert "torch" not in sys.modules
+
+
+def settled(app: AppTest) -> AppTest:
+    """The app, once it is sure that no script broke."""
+    assert not app.exception, app.exception
+    return app
+
+
+def words(app: AppTest) -> str:
+    """Every text a visitor can read, in order, without markup."""
+    groups = (app.title, app.markdown, app.caption, app.html, app.warning, app.error, app.info, app.code)
+    return re.sub(r"<[^>]+>", " ", "\n".join(str(item.value) for group in groups for item in group))
+
+
+def state(app: AppTest) -> str:
+    """The state that the card shows."""
+    found = [re.search(r'data-state="(\w+)"', item.value) for item in app.html]
+    states = [match[1] for match in found if match]
+    assert len(states) == 1, states
+    return states[0]

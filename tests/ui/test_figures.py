@@ -1,0 +1,82 @@
+"""Each picture tells its takeaway in words, and draws predicted and measured differently."""
+
+import numpy as np
+import pytest
+
+from core.ui.figures.operator_times import operator_times
+from core.ui.figures.step_times import step_times
+from core.ui.picture import Picture
+from core.ui.series import Gap
+
+PREDICTED = np.linspace(0.010, 0.012, 20)
+
+
+def test_before_a_run_the_steps_are_a_dashed_line_only() -> None:
+    picture = step_times(PREDICTED)
+    assert "outline line-ink" in picture.drawing.markup()
+    assert "fill-decode" not in picture.drawing.markup()
+    assert picture.alt == (
+        "Predicted time per token: 10.0 ms to 12.0 ms over 20 tokens. Nothing is measured yet."
+    )
+
+
+def test_measured_steps_are_filled_with_a_band_and_hovers() -> None:
+    picture = step_times(PREDICTED, PREDICTED * 1.1)
+    markup = picture.drawing.markup()
+    assert markup.count("<circle") == 20
+    assert "band fill-decode" in markup
+    assert "token 2: measured 11.0 ms" in markup
+    assert "measured median 12.1 ms" in picture.alt
+    assert picture.rows[0] == (2, pytest.approx(10.0), pytest.approx(11.0))
+
+
+def test_an_answer_that_ended_early_leaves_the_rest_unmeasured() -> None:
+    rows = step_times(PREDICTED, PREDICTED[:5]).rows
+    assert len(rows) == 20
+    assert rows[5][2] is None
+
+
+def test_steps_far_above_the_rest_are_said() -> None:
+    measured = np.full(40, 0.010)
+    measured[7] = 0.5
+    assert step_times(np.full(40, 0.010), measured).look_at.startswith("1 of 40 steps took longer")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 511])
+def test_any_length_can_be_drawn(count: int) -> None:
+    values = np.full(count, 0.01)
+    for picture in (step_times(values), step_times(values, values)):
+        assert picture.alt
+        assert "nan" not in picture.drawing.markup()
+
+
+def gaps(measured: bool) -> list[Gap]:
+    return [
+        Gap(f"operator_{index}", "weights", 0.001 * (index + 1), *((0.002, 0.001, 0.003) if measured else ()))
+        for index in range(12)
+    ]
+
+
+def test_operators_are_at_most_seven_and_the_table_has_them_all() -> None:
+    picture = operator_times(gaps(measured=True), "decode")
+    assert picture.drawing.markup().count("outline line-ink") == 7 + 1  # and one in the key
+    assert "6 others" in picture.drawing.markup()
+    assert len(picture.rows) == 12
+    assert picture.alt.startswith("Decode time by operator; the largest gap is operator 11")
+
+
+def test_operators_before_a_run_are_outlines_only() -> None:
+    picture = operator_times(gaps(measured=False), "prefill")
+    assert "fill-weights" not in picture.drawing.markup()
+    assert picture.alt.startswith("Predicted prefill time by operator; the longest is operator 11")
+
+
+def test_no_operators_is_not_an_error() -> None:
+    assert operator_times([], "decode").alt == "There are no operators to show."
+
+
+@pytest.mark.parametrize(
+    "picture", [step_times(PREDICTED, PREDICTED), operator_times(gaps(measured=True), "decode")]
+)
+def test_a_table_has_a_cell_for_every_column(picture: Picture) -> None:
+    assert all(len(row) == len(picture.columns) for row in picture.rows)

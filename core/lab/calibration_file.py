@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from typing import Final
 from core.errors import RecordError
 from core.lab.calibration import Calibration, Fingerprint
 from core.lab.checked_json import parse
+from core.lab.host import cpu_name, usable_cores
 from core.storage import cache_folder, write_atomically
 from core.units import MB
 
@@ -25,6 +27,15 @@ class Stored:
 
     calibration: Calibration | None
     reason: str
+
+
+def fingerprint(device: str, device_name: str) -> Fingerprint:
+    """This machine, as its calibration knows it; torch is looked up and not loaded."""
+    try:
+        torch_version = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        torch_version = "none"
+    return Fingerprint(cpu_name(), usable_cores(), device, device_name, torch_version)
 
 
 def path_for(fingerprint: Fingerprint) -> Path:

@@ -20,12 +20,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from core.errors import JobError
-from core.lab import sentences
+from core.lab import calibration_file, sentences
 from core.lab.job import JobSnapshot
 from core.lab.lane import Lane
 from core.lab.limits import Limits
 from core.lab.request import RunRequest
-from core.lab.status import LabStatus
+from core.lab.status import LabStatus, WorkerInfo
 from core.lab.ticket import Ticket
 from core.lab.token_counts import TokenCounts
 from core.lab.worker_process import WorkerProcess, worker_command
@@ -170,7 +170,7 @@ class LabClient:
         return lane
 
     def _add_lane(self, device: str) -> None:
-        self._lanes[device] = Lane(device, self._limits, self._start_worker)
+        self._lanes[device] = Lane(device, self._limits, self._start_worker, _known_before(device))
 
     def _start_worker(self, device: str) -> WorkerProcess:
         return WorkerProcess(self._command(device), self._on_message, self._on_exit)
@@ -214,3 +214,11 @@ class LabClient:
     def _ask(self, message: dict[str, Any]) -> bool:
         with self._lock:
             return self._lanes[_FIRST_DEVICE].ask(message)
+
+
+def _known_before(device: str) -> WorkerInfo:
+    """What can be said before the worker is ready: on a CPU, the calibration that is on disk."""
+    if device != _FIRST_DEVICE:
+        return WorkerInfo()
+    stored = calibration_file.load(calibration_file.fingerprint(device, ""))
+    return WorkerInfo(calibration=stored.calibration, calibration_message=stored.reason)

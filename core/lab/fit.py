@@ -24,9 +24,11 @@ from core.analytic.table import Kind
 from core.lab.calibration import MeasuredRate
 
 #: A rate that never limits: where nothing is moved, or where more bytes took no more time.
-UNLIMITED: Final = 1e18
+UNLIMITED: Final = 1e15
 #: A call is at least this part size-dependent; a fixed cost cannot explain all of a large call.
 _LEAST_VARIABLE: Final = 0.02
+#: The operator whose matrix makes logits.
+HEAD: Final = "lm_head"
 #: The key of a rate for every format.
 ANY_FORMAT: Final = "*"
 
@@ -55,42 +57,59 @@ class Sample:
 def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[MeasuredRate, ...]:
     """Fit every rate that a machine needs.
 
-    Matrix products have one rate a format, whatever the operator: a rate that differs by name would
-    hide what the size does. Every other operator has a rate of its own by format, because one may call
-    the library once and another three times. Each kind also has one for every format, the fallback.
+    The layers' matrix products have one rate a format, whatever the operator: a rate that differs by
+    name would hide what the size does. The head has one of its own, because its matrix may be shared
+    with the input table and so be kept in another layout. Every other operator has a rate of its own by
+    format, because one may call the library once and another three times. Each kind also has one for
+    every format, the fallback.
 
     Args:
         samples: of all operators.
         kernels: format -> what computes its matrix products.
     """
-    linears = [sample for sample in samples if sample.kind == "linear"]
+    heads = [sample for sample in samples if sample.operator == HEAD]
+    linears = [sample for sample in samples if sample.kind == "linear" and sample.operator != HEAD]
     others = [sample for sample in samples if sample.kind != "linear"]
-    rates = [
-        replace(_fit(group), format=name, kernel=kernels.get(name, ""))
+    rates = {
+        name: replace(_fit(group), format=name, kernel=kernels.get(name, ""))
         for name, group in _grouped(linears, lambda s: s.format).items()
+    }
+    by_head = [
+        _fit_head(group, rates[name].rate.fixed_s if name in rates else 0.0)
+        for name, group in _grouped(heads, lambda s: s.format).items()
     ]
-    rates += [
+    by_operator = [
         replace(_fit(group), format=name, operator=operator)
         for (operator, name), group in _grouped(others, lambda s: (s.operator, s.format)).items()
     ]
-    rates += [
+    by_kind = [
         replace(_fit(group), format=ANY_FORMAT) for group in _grouped(others, lambda s: s.kind).values()
     ]
-    return tuple(rates)
+    return (*rates.values(), *by_head, *by_operator, *by_kind)
 
 
 def _fit(samples: Sequence[Sample]) -> MeasuredRate:
-    single = [sample for sample in samples if sample.rows == min(s.rows for s in samples)]
+    fewest = min(sample.rows for sample in samples)
     computes = any(sample.flops > 0 for sample in samples)
-    fixed_s, bytes_per_s = affine(single if computes else samples)
-    rows: tuple[float, ...] = (1.0,)
-    flops_per_s: tuple[float, ...] = (UNLIMITED,)
-    if computes:
-        by_rows = _grouped(samples, lambda s: s.rows)
-        rows = tuple(float(count) for count in sorted(by_rows))
-        flops_per_s = tuple(_flops_per_s(by_rows[int(count)], fixed_s, bytes_per_s) for count in rows)
+    fixed_s, bytes_per_s = affine([s for s in samples if s.rows == fewest] if computes else samples)
+    if not computes:
+        return _rate(samples, Rate(fixed_s, bytes_per_s, (1.0,), (UNLIMITED,)))
+    by_rows = sorted(_grouped(samples, lambda s: s.rows).items())
+    flops_per_s = tuple(_flops_per_s(group, fixed_s, bytes_per_s) for _, group in by_rows)
+    return _rate(samples, Rate(fixed_s, bytes_per_s, tuple(float(rows) for rows, _ in by_rows), flops_per_s))
+
+
+def _fit_head(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
+    """The head comes in one size, so its fixed cost is taken from the layers' products."""
+    left_s = sum(max(s.seconds - fixed_s, _LEAST_VARIABLE * s.seconds) for s in samples)
+    bytes_per_s = sum(sample.num_bytes for sample in samples) / left_s
+    rate = Rate(fixed_s, bytes_per_s, (1.0,), (sum(sample.flops for sample in samples) / left_s,))
+    return replace(_rate(samples, rate), operator=HEAD, format=samples[0].format)
+
+
+def _rate(samples: Sequence[Sample], rate: Rate) -> MeasuredRate:
     spread = float(np.median([sample.spread for sample in samples]))
-    return MeasuredRate(samples[0].kind, "", Rate(fixed_s, bytes_per_s, rows, flops_per_s), spread)
+    return MeasuredRate(samples[0].kind, "", rate, spread)
 
 
 def affine(samples: Sequence[Sample]) -> tuple[float, float]:
@@ -109,7 +128,7 @@ def affine(samples: Sequence[Sample]) -> tuple[float, float]:
         fixed, per_byte = 0.0, _only(design[:, 1])
     elif per_byte <= 0:
         fixed, per_byte = _only(design[:, 0]), 1.0 / UNLIMITED
-    return float(fixed), 1.0 / float(per_byte)
+    return float(fixed), min(1.0 / float(per_byte), UNLIMITED)
 
 
 def _only(column: NDArray[np.float64]) -> float:

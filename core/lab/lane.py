@@ -35,9 +35,11 @@ _LONGEST_MESSAGE: Final = 1000
 class Lane:
     """The queue and the worker of one device."""
 
-    def __init__(self, device: str, limits: Limits, start: Callable[[str], WorkerProcess]) -> None:
+    def __init__(
+        self, device: str, limits: Limits, start: Callable[[str], WorkerProcess], info: WorkerInfo
+    ) -> None:
         self.device = device
-        self.info = WorkerInfo()
+        self.info = info
         self.queue = JobQueue()
         self._limits = limits
         self._start = start

@@ -21,12 +21,12 @@ def fake_command(device: str) -> list[str]:
     return [sys.executable, str(FAKE_WORKER), device]
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
+def wait_until(condition: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
     """Wait for something that must happen; fail with its name where it does not."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > deadline:
-            pytest.fail(f"waited {PATIENCE_S:.0f} s for: {what}")
+            pytest.fail(f"waited {patience_s:.0f} s for: {what}")
         time.sleep(0.01)
 
 
@@ -39,16 +39,16 @@ class Visitor:
     def run(self, prompt: str) -> str:
         return self.lab.submit_run(RunRequest(prompt=prompt), self.name)
 
-    def wait_for(self, job: str, *states: JobState) -> JobSnapshot:
+    def wait_for(self, job: str, *states: JobState, patience_s: float = PATIENCE_S) -> JobSnapshot:
         def there() -> bool:
             self.lab.touch(job)
             return self.lab.snapshot(job).state in states
 
-        wait_until(there, f"{job} to become {states}")
+        wait_until(there, f"{job} to become {states}", patience_s)
         return self.lab.snapshot(job)
 
-    def wait_for_end(self, job: str) -> JobSnapshot:
-        return self.wait_for(job, JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+    def wait_for_end(self, job: str, patience_s: float = PATIENCE_S) -> JobSnapshot:
+        return self.wait_for(job, JobState.DONE, JobState.FAILED, JobState.CANCELLED, patience_s=patience_s)
 
 
 @pytest.fixture

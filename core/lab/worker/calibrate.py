@@ -17,22 +17,25 @@ from core.catalog.formats import FORMATS
 from core.engine.engine import Engine
 from core.errors import FormatError
 from core.lab.calibration import Calibration, MeasuredRate
+from core.lab.calibration_file import fingerprint
 from core.lab.fit import Sample, fit_rates
 from core.lab.host import LoadProbe
 from core.lab.timing import spread
-from core.lab.worker.calibration_model import calibration_engine
+from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe, peak_flops_per_s
 from core.lab.worker.loop import Report
-from core.lab.worker.machine_info import device_memory_bytes, fingerprint
+from core.lab.worker.machine_info import device_memory_bytes, device_name
 from core.lab.worker.operator_clock import OperatorClock
 
 PHASE: Final = "calibrating"
 #: Weight formats in which an engine can run, each with the cache format that its activations have.
-_FORMATS: Final = {
+FORMATS_RUN: Final = {
     record.id: record.activations
     for record in FORMATS.values()
     if "weights" in record.uses and record.id != "fp16"
 }
+#: Widths of logits at which the choice of a token is timed, besides the calibration model's own.
+_VOCAB_SIZES: Final = (4096, 65_536, 131_072)
 #: A calibration whose samples scatter by more than this is noisy.
 _MOST_SPREAD: Final = 0.25
 
@@ -43,7 +46,8 @@ class Effort:
 
     Attributes:
         pairs: of narrow and wide layers in the calibration model. decode_contexts, decode_repeats: of
-            single-token passes. prefill_tokens, prefill_repeats: of passes of many tokens.
+            single-token passes. prefill_tokens, prefill_repeats: of passes of many tokens through two
+            layers. long_tokens: of passes through a single layer, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
     """
 
@@ -53,12 +57,15 @@ class Effort:
     decode_repeats: int
     prefill_tokens: tuple[int, ...]
     prefill_repeats: int
+    long_tokens: tuple[int, ...]
     matrix_size: int
     matrix_repeats: int
 
 
-QUICK: Final = Effort("quick", 3, (32, 1024), 8, (4, 16, 64, 256), 2, 1024, 5)
-FULL: Final = Effort("full", 3, (32, 256, 1024, 2048), 20, (2, 4, 8, 16, 32, 64, 128, 256, 512), 4, 2048, 8)
+QUICK: Final = Effort("quick", 3, (32, 1024), 8, (4, 16, 64, 256), 2, (1024,), 1024, 5)
+FULL: Final = Effort(
+    "full", 3, (32, 256, 1024, 2048), 20, (2, 4, 8, 16, 32, 64, 128, 256, 512), 4, (1024, 2048), 2048, 8
+)
 
 
 def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) -> Calibration:
@@ -71,10 +78,10 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
     samples: list[Sample] = []
     kernels: dict[str, str] = {}
     steps: list[_Step] = []
-    for index, (weights, kv) in enumerate(_FORMATS.items()):
-        report(PHASE, (1 + index) / (2 + len(_FORMATS)))
+    for index, (weights, kv) in enumerate(FORMATS_RUN.items()):
+        report(PHASE, (1 + index) / (2 + len(FORMATS_RUN)))
         try:
-            engine = calibration_engine(weights, kv, device, effort.pairs)
+            engine = calibration_engine(calibration_spec(effort.pairs), weights, kv, device)
         except FormatError:  # no kernel here: the format has no rate, and asking for it is an error
             continue
         timed, step = _measure(engine, effort)
@@ -83,8 +90,9 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         kernels[weights] = engine.kernels["gate_up"]
     report(PHASE, 1.0)
     rates = fit_rates(samples, kernels)
+    peaks |= _peaks_of_products(samples, peaks)
     return Calibration(
-        fingerprint=fingerprint(device),
+        fingerprint=fingerprint(device, device_name(device)),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         depth=effort.depth,
         duration_s=time.perf_counter() - started_s,
@@ -96,6 +104,16 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         step_fixed_s=_step_fixed_s(steps),
         noisy=tuple(load.stop().reasons() + _scatter(rates)),
     )
+
+
+def _peaks_of_products(samples: list[Sample], known: dict[str, float]) -> dict[str, float]:
+    """The best rate of the layers' own products, for formats whose plain product is not timed."""
+    peaks: dict[str, float] = {}
+    for sample in samples:
+        compute = FORMATS[sample.format].compute
+        if sample.kind == "linear" and compute not in known:
+            peaks[compute] = max(peaks.get(compute, 0.0), sample.flops / sample.seconds)
+    return peaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +132,13 @@ def _measure(engine: Engine, effort: Effort) -> tuple[list[Sample], _Step]:
     samples = list(first)
     for context in effort.decode_contexts[1:]:
         samples += every.samples(1, context, effort.decode_repeats)
+    samples += every.samplings(_VOCAB_SIZES, effort.decode_repeats)
     pair = OperatorClock(engine, (0, 1))
     for tokens in effort.prefill_tokens:
         samples += pair.samples(tokens, tokens, effort.prefill_repeats)
+    narrow = OperatorClock(engine, (0,))
+    for tokens in effort.long_tokens:
+        samples += narrow.samples(tokens, tokens, effort.prefill_repeats)
     return samples, _Step(whole.median_s, sum(sample.seconds for sample in first))
 
 

@@ -58,12 +58,11 @@ class CheapWeights:
         return Weight(self._buffer[: math.prod(shape)].view(shape))
 
 
-def calibration_engine(weights: str, kv: str, device: str, num_pairs: int) -> Engine:
-    """An engine over the calibration model.
+def calibration_engine(spec: ModelSpec, weights: str, kv: str, device: str) -> Engine:
+    """An engine over a calibration model.
 
     Raises:
         FormatError: this device has no kernel for the format.
     """
-    spec = calibration_spec(num_pairs)
     checkpoint = Checkpoint(spec, CheapWeights(spec), ByteText(spec.vocab_size), frozenset())
     return Engine(checkpoint, weights=weights, kv=kv, cache="contiguous", device=torch.device(device))

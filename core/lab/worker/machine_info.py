@@ -7,7 +7,6 @@ import platform
 
 import torch
 
-from core.lab.calibration import Fingerprint
 from core.lab.host import cpu_name, usable_cores
 from core.lab.limits import memory_bytes
 from core.lab.record_parts import HostRecord
@@ -36,11 +35,6 @@ def torch_version() -> str:
 def device_memory_bytes(device: str) -> int:
     """The memory that software sees on the device."""
     return torch.cuda.mem_get_info()[1] if device == "cuda" else memory_bytes()
-
-
-def fingerprint(device: str) -> Fingerprint:
-    """This machine, as a calibration knows it."""
-    return Fingerprint(cpu_name(), usable_cores(), device, device_name(device), torch_version())
 
 
 def host_record(device: str) -> HostRecord:

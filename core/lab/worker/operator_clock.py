@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
+from torch import Tensor
 
 from core.analytic.operators import operators
 from core.analytic.table import Operators
@@ -69,6 +70,25 @@ class OperatorClock:
                 tables[timed.layer] = self._table(timed.layer, new_tokens, context)
             samples.append(_sample(tables[timed.layer], timed.name, seconds))
         return samples
+
+    def samplings(self, vocab_sizes: Ordered[int], repeats: int) -> list[Sample]:
+        """Time the choice of a token from logits of several widths, which one model does not have."""
+        engine, samples = self._engine, []
+        table = self._table(None, 1, 1)
+        row = table.index("sample")
+        element_bytes = float(table.activation_bytes[row]) / engine.spec.vocab_size
+        dtype = engine.model.final_norm_weight.dtype
+        for size in vocab_sizes:
+            logits = torch.rand(1, size, device=engine.device).to(dtype)
+            seconds = [self._sampling_s(logits) for _ in range(repeats + 1)][1:]
+            timed = _sample(table, "sample", seconds)
+            samples.append(replace(timed, num_bytes=element_bytes * size))
+        return samples
+
+    def _sampling_s(self, logits: Tensor) -> float:
+        before = time.perf_counter()
+        self._sampler.choose(logits).tolist()
+        return time.perf_counter() - before
 
     def _sample(self, values: Pass) -> None:
         self._sampler.choose(values.logits).tolist()

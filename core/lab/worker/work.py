@@ -41,7 +41,8 @@ class EngineWork:
     def warm_up(self, report: Report) -> dict[str, Any]:
         """Choose threads, load the default model, and calibrate a machine that is new."""
         report("loading", None)
-        stored = calibration_file.load(machine_info.fingerprint(self.device))
+        name = machine_info.device_name(self.device)
+        stored = calibration_file.load(calibration_file.fingerprint(self.device, name))
         self._calibration = stored.calibration
         torch.set_num_threads(stored.calibration.threads if stored.calibration else physical_cores())
         self._memory = MemoryProbe(self.device)

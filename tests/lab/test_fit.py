@@ -1,0 +1,93 @@
+"""The fit finds the law that made the samples, and stays sane where it cannot."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.analytic.table import Kind
+from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, fit_rates
+
+FIXED_S, BYTES_PER_S = 20e-6, 10e9
+FLOPS_PER_S = {1: 20e9, 16: 50e9, 256: 100e9}
+
+
+def seconds(rows: int, num_bytes: float, flops: float) -> float:
+    return FIXED_S + max(num_bytes / BYTES_PER_S, flops / FLOPS_PER_S[rows] if flops else 0.0)
+
+
+def linear(rows: int, features: int, operator: str = "qkv") -> Sample:
+    num_bytes, flops = float(features**2), 2.0 * rows * features**2
+    return Sample(operator, "linear", "int8", rows, num_bytes, flops, seconds(rows, num_bytes, flops), 0.02)
+
+
+def streaming(kind: Kind, operator: str, format: str, num_bytes: float) -> Sample:
+    return Sample(operator, kind, format, 1, num_bytes, 0.0, seconds(1, num_bytes, 0.0), 0.05)
+
+
+SAMPLES = [linear(rows, features) for rows in FLOPS_PER_S for features in (256, 512, 1024, 2048)]
+
+
+def test_the_law_of_the_samples_comes_back() -> None:
+    (fitted,) = fit_rates(SAMPLES, {"int8": "a kernel"})
+    assert (fitted.kind, fitted.format, fitted.kernel, fitted.operator) == ("linear", "int8", "a kernel", "")
+    assert fitted.rate.fixed_s == pytest.approx(FIXED_S)
+    assert fitted.rate.bytes_per_s == pytest.approx(BYTES_PER_S)
+    assert fitted.rate.rows == (1.0, 16.0, 256.0)
+    assert fitted.rate.flops_per_s[1:] == pytest.approx((50e9, 100e9))
+    assert fitted.spread == pytest.approx(0.02)
+
+
+def test_on_one_row_compute_takes_as_long_as_memory_and_never_longer() -> None:
+    (fitted,) = fit_rates(SAMPLES, {})
+    assert fitted.rate.flops_per_s[0] == pytest.approx(2 * BYTES_PER_S)
+
+
+@given(noise=st.lists(st.floats(0.9, 1.1), min_size=4, max_size=4))
+def test_a_tenth_of_noise_moves_a_predicted_time_by_little_more(noise: list[float]) -> None:
+    samples = [
+        replace(sample, seconds=sample.seconds * factor)
+        for sample, factor in zip(SAMPLES[:4], noise, strict=True)
+    ]
+    fixed_s, bytes_per_s = affine(samples)
+    between = 700.0**2
+    assert fixed_s >= 0
+    assert fixed_s + between / bytes_per_s == pytest.approx(seconds(1, between, 0.0), rel=0.2)
+
+
+def test_the_head_has_its_own_rate_and_the_layers_fixed_cost() -> None:
+    head = replace(linear(1, 4096, HEAD), seconds=FIXED_S + 4096**2 / 5e9)
+    fitted = {rate.operator: rate for rate in fit_rates([*SAMPLES, head], {})}
+    assert fitted[HEAD].rate.fixed_s == pytest.approx(FIXED_S)
+    assert fitted[HEAD].rate.bytes_per_s == pytest.approx(5e9)
+    assert fitted[""].rate.bytes_per_s == pytest.approx(BYTES_PER_S), "the head does not bend the layers' law"
+
+
+def test_operators_of_one_kind_keep_rates_of_their_own_beside_a_shared_one() -> None:
+    slow = [replace(s, seconds=3 * s.seconds) for s in norms("qk_norm")]
+    fitted = {(rate.operator, rate.format): rate for rate in fit_rates([*norms("mlp_norm"), *slow], {})}
+    assert fitted["mlp_norm", "bf16"].rate.fixed_s == pytest.approx(FIXED_S)
+    assert fitted["qk_norm", "bf16"].rate.fixed_s == pytest.approx(3 * FIXED_S)
+    assert FIXED_S < fitted["", ANY_FORMAT].rate.fixed_s < 3 * FIXED_S
+
+
+def norms(operator: str) -> list[Sample]:
+    return [streaming("norm", operator, "bf16", num_bytes) for num_bytes in (1e3, 1e5, 1e6)]
+
+
+def test_samples_of_one_size_are_all_fixed_cost() -> None:
+    same = [streaming("norm", "final_norm", "bf16", 1000.0)] * 3
+    assert affine(same) == pytest.approx((seconds(1, 1000.0, 0.0), UNLIMITED))
+
+
+def test_a_time_that_falls_with_size_is_fixed_cost_and_never_negative() -> None:
+    falling = [replace(norms("mlp_norm")[i], seconds=value) for i, value in enumerate((3e-5, 2e-5, 1e-5))]
+    fixed_s, bytes_per_s = affine(falling)
+    assert 1e-5 <= fixed_s <= 3e-5
+    assert bytes_per_s == pytest.approx(UNLIMITED)
+
+
+def test_a_cost_below_nothing_is_no_fixed_cost() -> None:
+    steep = [replace(norms("mlp_norm")[i], seconds=value) for i, value in enumerate((1e-9, 1e-5, 2e-4))]
+    assert affine(steep)[0] == 0.0

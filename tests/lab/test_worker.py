@@ -1,0 +1,166 @@
+"""The real worker: what it calibrates predicts what it runs, and its records hold together."""
+
+import io
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import torch
+
+from core.analytic.table import Kind
+from core.errors import RequestError
+from core.lab import calibration_file
+from core.lab.calibration import Calibration
+from core.lab.client import LabClient
+from core.lab.compare import compare
+from core.lab.job import JobState
+from core.lab.limits import Limits
+from core.lab.predict import predict
+from core.lab.record import RunRecord, dumps, loads
+from core.lab.request import RunRequest
+from core.lab.worker import calibrate as calibrate_module
+from core.lab.worker.calibrate import Effort, calibrate
+from core.lab.worker.calibration_model import calibration_engine, calibration_spec
+from core.lab.worker.ceilings import MemoryProbe
+from core.lab.worker.engines import EngineShelf, check_model
+from core.lab.worker.loop import JobContext, Outbox, StopRequestedError
+from core.lab.worker.run_job import Bench, run
+from core.units import GIB
+from tests.lab.conftest import Visitor, wait_until
+from tests.lab.examples import calibration
+
+pytestmark = pytest.mark.torch
+
+TINY = Effort("quick", 1, (16, 64), 3, (4, 32), 1, (64,), 128, 2)
+SMALL = replace(calibration_spec(1), hidden_size=256, vocab_size=1024)
+REQUEST = RunRequest(prompt="Hello", weights="bf16", max_tokens=6, raw=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(before, 2))
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    memory = MemoryProbe("cpu")
+    reported: list[float | None] = []
+    formats = {"bf16": "bf16", "int8": "bf16"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibrate_module, "FORMATS_RUN", formats)
+        patch.setattr(calibrate_module, "calibration_spec", lambda _: SMALL)
+        calibrated = calibrate("cpu", TINY, memory, lambda _, fraction: reported.append(fraction))
+    assert reported[0] == 0.0
+    assert reported[-1] == 1.0
+    return Bench("cpu", calibrated, memory)
+
+
+def context(stopped: bool = False) -> tuple[JobContext, io.BytesIO]:
+    sink, stop = io.BytesIO(), threading.Event()
+    if stopped:
+        stop.set()
+    return JobContext("cpu-1", Outbox(sink), stop), sink
+
+
+def messages(sink: io.BytesIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in sink.getvalue().splitlines()]
+
+
+def test_a_calibration_has_what_a_prediction_needs_and_survives_its_file(bench: Bench) -> None:
+    calibrated = bench.calibration
+    assert Calibration.from_json(json.loads(json.dumps(calibrated.to_json()))) == calibrated
+    machine = calibrated.machine()
+    kinds: tuple[Kind, ...] = ("lookup", "norm", "rope", "kv_write", "attention", "elementwise", "sample")
+    for kind in kinds:
+        assert machine.rate(kind, "bf16").fixed_s > 0
+    assert machine.rate("linear", "int8").flops_per_s[-1] > 0
+    assert [row.working_set_bytes for row in calibrated.bandwidths] == sorted(
+        row.working_set_bytes for row in calibrated.bandwidths
+    )
+
+
+def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: Bench) -> None:
+    engine = calibration_engine(SMALL, "bf16", "bf16", "cpu")
+    job, sink = context()
+    record = RunRecord.from_json(run(job, REQUEST, engine, bench))
+    assert loads(dumps(record)) == record
+    assert record.output_tokens == 6
+    assert record.prediction == predict(REQUEST, 5, engine.spec, bench.calibration.machine())
+    streamed = [message for message in messages(sink) if message["type"] == "step"]
+    assert len(streamed) == 6
+    phases = list(dict.fromkeys(m["phase"] for m in messages(sink) if m["type"] == "progress"))
+    assert phases == ["writing", "warming up", "measuring", "profiling"]
+    assert len(record.measured.decode_repeats_s) == 30
+    assert len(record.measured.prefill_repeats_s) == 3
+    comparison = compare(record)
+    predicted = record.prediction.decode
+    assert predicted is not None
+    assert [row.name for row in comparison.decode] == list(predicted.operators_s), (
+        "every operator meets its own"
+    )
+
+
+def test_a_run_without_a_cache_is_recorded_and_profiled_too(bench: Bench) -> None:
+    engine = calibration_engine(SMALL, "bf16", "bf16", "cpu")
+    engine.cache = "none"
+    job, _ = context()
+    record = RunRecord.from_json(run(job, replace(REQUEST, cache="none"), engine, bench))
+    assert [step.new_tokens for step in record.later_steps] == [6, 7, 8, 9, 10]
+    assert record.measured.operators_s["decode"]
+
+
+def test_a_cancelled_run_ends_between_two_steps(bench: Bench) -> None:
+    job, _ = context(stopped=True)
+    with pytest.raises(StopRequestedError):
+        run(job, REQUEST, calibration_engine(SMALL, "bf16", "bf16", "cpu"), bench)
+
+
+@pytest.mark.parametrize("model", ["/etc", "../secrets", "shape:nothing", "shape:/etc", ""])
+def test_a_page_never_opens_a_path(model: str) -> None:
+    with pytest.raises(RequestError, match="The model must be smollm2-135m, or shape: and an id"):
+        check_model(model)
+
+
+def test_a_model_that_cannot_fit_is_refused_before_it_is_loaded() -> None:
+    shelf = EngineShelf("cpu", GIB)
+    with pytest.raises(RequestError, match=r"must fit in the 1\.00 GiB that a job may use here"):
+        shelf.get(RunRequest(model="shape:llama-3.1-8b", weights="fp32"), 1, lambda _: None)
+    assert shelf.has_room_for("smollm2-135m")
+    assert not shelf.has_room_for("llama-2-70b")
+
+
+def test_the_real_worker_starts_counts_runs_and_ends() -> None:
+    own = replace(
+        calibration(),
+        fingerprint=calibration_file.fingerprint("cpu", ""),
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    calibration_file.save(own)
+    lab = LabClient(Limits())
+    assert lab.status().calibration == own, "known before the worker is"
+    wait_until(lambda: lab.status().state == "ready", "the worker to be ready", patience_s=90)
+    assert lab.status().info.torch_version
+    request = RunRequest(prompt="Hello", max_tokens=3)
+    counted = lab.count_tokens(request)
+    ada = Visitor(lab, "ada")
+    snapshot = ada.wait_for_end(lab.submit_run(request, "ada"), patience_s=60)
+    assert snapshot.state is JobState.DONE, snapshot.message
+    record = RunRecord.from_json(snapshot.result)
+    assert record.prediction.prompt_tokens == counted
+    assert snapshot.text == record.text
+    lab.close()
+
+
+def test_a_worker_ends_with_its_standard_input() -> None:
+    command = [sys.executable, "-m", "core.lab.worker", "--device", "cpu"]
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0

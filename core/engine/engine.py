@@ -11,7 +11,8 @@ from typing import Final, Literal
 
 import torch
 
-from core.analytic.params import weight_plan
+from core.analytic.kv_cache import bytes_per_token
+from core.analytic.params import stored_bytes, weight_plan
 from core.catalog.formats import number_format
 from core.engine import measure
 from core.engine.assemble import assemble, tensor_bytes
@@ -21,6 +22,7 @@ from core.engine.kv_cache import KVPool
 from core.engine.linear import DTYPES
 from core.engine.models import open_checkpoint
 from core.engine.records import Generation, TokenEvent
+from core.engine.room import require_room
 from core.engine.run import Run
 from core.engine.runner import make_runner
 from core.engine.sampling import Sampler, Sampling
@@ -92,12 +94,26 @@ class Engine:
             raise RequestError("The device cuda must exist here; torch finds none. Choose cpu.")
         if threads is not None:
             torch.set_num_threads(threads)
-        return cls(open_checkpoint(model), weights=weights, kv=kv, cache=cache, device=torch.device(device))
+        checkpoint, where = open_checkpoint(model), torch.device(device)
+        require_room(stored_bytes(checkpoint.spec, weights), checkpoint.spec.name, where)
+        return cls(checkpoint, weights=weights, kv=kv, cache=cache, device=where)
 
     # --- Text -----------------------------------------------------------------------------------
 
     def encode(self, prompt: str, *, raw: bool) -> list[int]:
-        """Ids of a prompt, in the model's chat template unless it is raw."""
+        """Ids of a prompt, in the model's chat template unless it is raw.
+
+        Raises:
+            RequestError: it is not text, or holds halves of characters that no encoding has.
+        """
+        if not isinstance(prompt, str):
+            raise RequestError(f"The prompt must be text; got {type(prompt).__name__}.")
+        try:
+            prompt.encode("utf-8")
+        except UnicodeEncodeError:
+            raise RequestError(
+                "The prompt must be text in UTF-8; it holds bytes that are not. Type it again."
+            ) from None
         return self.text.encode(prompt) if raw else self.text.encode_chat(prompt)
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -173,7 +189,9 @@ class Engine:
         """A pool with room for this many tokens; the last one is used again when it is large enough."""
         if self._pool is None or self._pool.num_slots < slots:
             self._pool = None  # gone before its successor comes, or both would be in memory
-            self._pool = KVPool(self.spec, -(-slots // SLOT_STEP) * SLOT_STEP, DTYPES[self.kv], self.device)
+            rounded = -(-slots // SLOT_STEP) * SLOT_STEP
+            require_room(rounded * bytes_per_token(self.spec, self.kv), "The cache", self.device)
+            self._pool = KVPool(self.spec, rounded, DTYPES[self.kv], self.device)
         return self._pool
 
     # --- Measurement ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from core.catalog.formats import number_format
 from core.engine import kernels
 from core.engine.choice import KernelChoices
 from core.engine.kernels import LinearKernel, PlainLinear, SwitchedLinear
+from core.engine.nibble_kernels import CpuNibbleLinear, CudaNibbleLinear, PlainNibbleLinear
 from core.engine.quantise import Groups4, Rows8, groups4, rows8
 from core.engine.weight import Weight
 
@@ -83,7 +84,7 @@ def _dense(dense: Tensor, fmt: str, bias: Tensor | None, choices: KernelChoices)
     if fmt == "int8-dynamic":
         return kernels.DynamicByteLinear(rows8(dense, torch.float32), bias)
     kept = dense.to(DTYPES[fmt]).contiguous()
-    if kept.device.type != "cpu" or fmt == "fp16" or not torch.backends.mkldnn.is_available():
+    if kept.device.type != "cpu" or fmt == "fp16" or not torch._C._has_mkldnn:
         return plain_kernel(kept, bias)
     candidates: list[Callable[[], LinearKernel]] = [
         lambda: plain_kernel(kept, bias),
@@ -111,7 +112,7 @@ def _nibbles(groups: Groups4, bias: Tensor | None) -> LinearKernel:
             and inputs % 32 == 0
             and torch.cuda.get_device_capability(groups.nibbles.device) >= (8, 0)
         )
-        return kernels.CudaNibbleLinear(groups, bias) if fits else kernels.PlainNibbleLinear(groups, bias)
+        return CudaNibbleLinear(groups, bias) if fits else PlainNibbleLinear(groups, bias)
     if outputs % 16 or inputs % 32:
-        return kernels.PlainNibbleLinear(groups, bias)
-    return kernels.CpuNibbleLinear(groups, bias)
+        return PlainNibbleLinear(groups, bias)
+    return CpuNibbleLinear(groups, bias)

@@ -8,6 +8,8 @@ from typing import Final
 
 from core.engine.checkpoint import Checkpoint
 from core.engine.gguf_file import read_gguf
+from core.engine.hf_directory import read_directory
+from core.engine.shape_only import shape_only
 from core.errors import CheckpointError
 
 EMBEDDED: Final = "smollm2-135m"
@@ -28,11 +30,16 @@ def open_checkpoint(model: str | Path) -> Checkpoint:
     if model == EMBEDDED:
         path = embedded_file()
         return read_gguf(path, id=EMBEDDED, name="SmolLM2 135M Instruct", source=path.name)
+    if isinstance(model, str) and model.startswith(SHAPE_PREFIX):
+        return shape_only(model.removeprefix(SHAPE_PREFIX))
     path = Path(model)
     if path.suffix == ".gguf":
         return read_gguf(path, id="custom", name=path.stem, source=path.name)
+    if path.is_dir():
+        return read_directory(path)
     raise CheckpointError(
-        f"The model must be {EMBEDDED}, shape:ID, a directory or a .gguf file; got {model}."
+        f"The model must be {EMBEDDED}, {SHAPE_PREFIX}ID with an id of the catalogue, a Hugging Face "
+        f"directory or a .gguf file; got {str(model)[:200]!r}. Check the name or the path."
     )
 
 

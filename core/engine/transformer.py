@@ -19,8 +19,8 @@ from torch.nn import functional
 from core.catalog.model import Layer
 from core.engine.attention import AttentionBackend
 from core.engine.batch import Batch
+from core.engine.kernels import LinearKernel
 from core.engine.kv_cache import KVPool
-from core.engine.linear import LinearKernel
 from core.engine.rope import RopeTable, turn
 from core.engine.table import EmbeddingTable
 

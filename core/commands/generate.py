@@ -1,0 +1,116 @@
+"""``python -m core generate``: write text with the engine on this machine.
+
+The text streams to standard output as it is made; with ``--json`` one object is printed at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from typing import Any, Final
+
+from core.commands.arguments import add_formats, whole_number
+from core.engine.engine import Engine
+from core.engine.models import EMBEDDED
+from core.engine.records import TokenEvent
+from core.engine.sampling import Sampling
+from core.errors import RequestError
+from core.units import format_gib, format_seconds, significant
+
+_CACHES: Final = ("contiguous", "none", "paged")
+_MAX_TOKENS: Final = 1_000_000
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("prompt", metavar="PROMPT", help="the text to answer, or to continue with --raw")
+    parser.add_argument(
+        "--model", default=EMBEDDED, help=f"{EMBEDDED}, shape:ID (random weights), or a model's directory"
+    )
+    add_formats(parser)
+    parser.set_defaults(weights="int4")
+    parser.add_argument(
+        "--cache", default="contiguous", choices=_CACHES, help="where keys and values are kept"
+    )
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--threads", type=whole_number(1, 1024), help="processor threads")
+    parser.add_argument("--max-tokens", type=whole_number(1, _MAX_TOKENS), default=128, metavar="N")
+    parser.add_argument("--raw", action="store_true", help="the bare prompt, without the chat template")
+    parser.add_argument("--temperature", type=_number(0, 5), default=0.0, help="0 takes the likeliest token")
+    parser.add_argument("--top-k", type=whole_number(0, 1_000_000), default=0, help="0 is off")
+    parser.add_argument("--top-p", type=_number(0.01, 1), default=1.0, help="1 is off")
+    parser.add_argument("--seed", type=whole_number(0, 2**63 - 1), default=0)
+
+
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise ArgumentTypeError(f"must be a number; got {text[:40]!r}") from None
+        if not low <= value <= high:  # also false for a NaN
+            raise ArgumentTypeError(f"must be from {low:g} to {high:g}; got {value:g}")
+        return value
+
+    return read
+
+
+def run(args: Namespace) -> dict[str, Any]:
+    """Load the model, generate, and report.
+
+    Raises:
+        RequestError, CheckpointError, FormatError, ConfigError: a sentence on what does not hold.
+    """
+    if args.cache == "paged":
+        raise RequestError("The cache must be contiguous or none; paged is not there yet. Choose contiguous.")
+    if not args.prompt.strip():
+        raise RequestError("The prompt is empty. Give a few words for the model to continue.")
+    engine = Engine.load(
+        args.model,
+        weights=args.weights,
+        kv=args.kv,
+        cache=args.cache,
+        device=args.device,
+        threads=args.threads,
+    )
+    generation = engine.generate(
+        engine.encode(args.prompt, raw=args.raw),
+        Sampling(args.temperature, args.top_k, args.top_p, args.seed),
+        max_tokens=args.max_tokens,
+        on_token=None if args.json else _write,
+        end_tokens=frozenset() if args.raw else None,
+    )
+    return {
+        "text": generation.text,
+        "prompt_tokens": generation.prompt_tokens,
+        "output_tokens": len(generation.token_ids),
+        "ttft_s": generation.ttft_s,
+        "tpot_s": generation.tpot_s,
+        "tokens_per_s": generation.tokens_per_s,
+        "peak_memory_bytes": engine.peak_memory_bytes(),
+        "model": args.model,
+        "weights": args.weights,
+        "kv": args.kv,
+        "cache": args.cache,
+        "device": args.device,
+    }
+
+
+def _write(event: TokenEvent) -> None:
+    sys.stdout.write(event.text_delta)
+    sys.stdout.flush()
+
+
+def render(result: dict[str, Any]) -> str:
+    """The figures that follow the text, which has been written already."""
+    rate = result["tokens_per_s"]
+    figures = [
+        f"{result['prompt_tokens']} prompt tokens, {result['output_tokens']} written",
+        f"first token after {format_seconds(result['ttft_s'])}",
+        *([] if rate is None else [f"then {significant(rate)} tokens/s"]),
+        f"{format_gib(result['peak_memory_bytes'])} of tensors",
+        f"{result['model']}, {result['weights']} weights, {result['kv']} cache ({result['cache']}), "
+        f"{result['device']}",
+    ]
+    return "\n\n" + "; ".join(figures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
@@ -63,9 +63,10 @@ def use(request: RunRequest) -> None:
 
 def address() -> str:
     """The link to this page with these settings, without the prompt."""
-    page = str(st.context.url or "").split("?", 1)[0]
-    params = link.encode(current())
-    return f"{page}?{urlencode(params)}" if params else page
+    page = urlsplit(str(st.context.url or ""))
+    return urlunsplit(
+        page._replace(path=page.path or "/", query=urlencode(link.encode(current())), fragment="")
+    )
 
 
 def _replace_all(request: RunRequest) -> None:

@@ -42,7 +42,7 @@ def watch(lab: Lab, device: str, period: float) -> None:
     if runs.job() is None:
         status = lab.status(device)
         _preparing(status)
-        answer("", "The answer appears here.")
+        _streaming("")
     else:
         _own_job(lab)
     # Last of all, so that every widget of this fragment has been drawn before it starts anew.
@@ -50,14 +50,24 @@ def watch(lab: Lab, device: str, period: float) -> None:
         st.rerun()
 
 
-def answer(text: str, hint: str = "") -> None:
-    """The model's text in a box of fixed height; without text, a hint."""
-    body = escape(text) if text else f'<span style="opacity:.75">{escape(hint)}</span>'
+def answer(text: str, hint: str) -> None:
+    """The model's whole text in a box of fixed height; without text, a hint."""
+    with st.container(height=_TEXT_HEIGHT):
+        _text(text, hint)
+
+
+def _streaming(text: str) -> None:
+    """The text so far, scrolled to its end."""
     with st.container(height=_TEXT_HEIGHT, autoscroll=True):
-        st.html(
-            f'<div role="log" aria-label="Answer" style="white-space:pre-wrap;overflow-wrap:anywhere">'
-            f"{body}</div>"
-        )
+        _text(text, "The answer appears here.")
+
+
+def _text(text: str, hint: str) -> None:
+    body = escape(text) if text else f'<span style="opacity:.75">{escape(hint)}</span>'
+    st.html(
+        '<div role="log" aria-label="Answer" style="white-space:pre-wrap;overflow-wrap:anywhere">'
+        f"{body}</div>"
+    )
 
 
 def _is_next(lab: Lab, job_id: str) -> bool:
@@ -85,7 +95,7 @@ def _own_job(lab: Lab) -> None:
         state_card("queued", _place(snapshot))
     else:
         state_card("measuring", _progress(snapshot, job.request.max_tokens), snapshot.fraction)
-    answer(snapshot.text, "The answer appears here.")
+    _streaming(snapshot.text)
 
 
 def _preparing(status: LabStatus) -> None:

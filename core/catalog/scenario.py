@@ -13,6 +13,8 @@ from typing import Final
 from core.catalog.formats import FORMATS
 
 VERSION: Final = "1"
+#: How the keys of a visitor's own models and chips begin; no catalogue key does.
+OWN_PREFIX: Final = "own:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,11 @@ def decode(
 def _choose(name: str, text: str, choices: Collection[str], default: str) -> tuple[str, str]:
     if text in choices:
         return text, ""
+    if text.startswith(OWN_PREFIX):
+        return default, (
+            f"The {_LABELS[name]} {text[:80]!r} was brought by the sender, and a link does not carry it, so "
+            f"{default} is used. Ask the sender for the saved file and load it here."
+        )
     return default, (
         f"The {_LABELS[name]} {text[:40]!r} in the link is not known here, so {default} is used."
     )

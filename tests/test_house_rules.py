@@ -51,15 +51,33 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_the_readmes_tree_is_the_real_tree() -> None:
-    """Each folder and file that the README's tree names exists, and none of ours is left out."""
-    readme = (ROOT / "README.md").read_text()
-    block = re.search(r"```text\n(app\.py.*?)```", readme, re.DOTALL)
+    """What the README's tree names exists, and it names every folder of ours and every top file."""
+    block = re.search(r"```text\n(app\.py.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert block, "the README has no tree"
     named = set(named_paths(block.group(1)))
-    real = {p.relative_to(ROOT).as_posix() for p in sources() if p.name != "__init__.py"}
     assert {name for name in named if not (ROOT / name).exists()} == set()
-    uncovered = {p for p in real if not any(p == n or p.startswith(n + "/") for n in named)}
-    assert uncovered == set()
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in sources()} - {"."}
+    top_files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "core").glob("*.py")}
+    top_files |= {path.name for path in ROOT.glob("requirements*.txt")}
+    assert folders | top_files - {"core/__init__.py", "core/__main__.py"} <= named
+
+
+def test_the_files_that_the_readme_speaks_of_exist() -> None:
+    text = (ROOT / "README.md").read_text()
+    spoken = set(re.findall(r"`((?:core|tests|pages|assets)/[\w/.]+)`", text))
+    assert spoken
+    assert {name for name in spoken if not (ROOT / name).exists()} == set()
+
+
+def test_every_requirement_has_its_reason() -> None:
+    table = (ROOT / "README.md").read_text()
+    pinned = [
+        line.split("==")[0]
+        for path in ROOT.glob("requirements*.txt")
+        for line in path.read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    assert [name for name in pinned if not re.search(rf"^\|.*\b{name}\b.*\|", table, re.MULTILINE)] == []
 
 
 def named_paths(tree: str) -> Iterator[str]:

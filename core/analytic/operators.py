@@ -15,6 +15,7 @@ inside a fused kernel. Activations count once in and once out of each operator.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -79,11 +80,8 @@ def operators(
         logit_rows=floats(batch if logit_rows is None else logit_rows),
         element=int(plan.vector.vector_bytes(1)),
     )
-    kinds: dict[Layer, int] = {}
-    for layer in model.layers:
-        kinds[layer] = kinds.get(layer, 0) + 1
     rows = [_embedding(model, pass_)]
-    for layer, repeats in kinds.items():
+    for layer, repeats in Counter(model.layers).items():
         rows += _layer(layer, repeats, pass_)
     return Operators.build(rows + _ending(model, pass_))
 

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.ui import frame
+
 ICON = Path(__file__).parent / "assets" / "images" / "icon.svg"
 
 st.set_page_config(page_title="LLM inference lab", page_icon=str(ICON), layout="wide")
+frame.dress()
 st.navigation(
     [st.Page("pages/lab.py", title="Engine lab", icon=":material/science:", default=True)],
 ).run()

@@ -75,7 +75,7 @@ class Picture:
 
 def show(picture: Picture, key: str) -> None:
     """Draw it in the current container: title, drawing, what to look at, and the closed table."""
-    st.markdown(f"**{picture.title}**")
+    st.header(picture.title, anchor=False)
     _component(data={"svg": picture.drawing.markup(), "alt": picture.alt}, key=f"{key}_picture")
     if picture.look_at:
         st.caption(picture.look_at)

@@ -42,7 +42,7 @@ def show(quantities: Sequence[Quantity]) -> None:
     """Draw the table; it keeps its height when measured values arrive."""
     head = "".join(
         f'<th scope="col" style="{_CELL};{_SMALL}">{word}</th>'
-        for word in ("", "predicted", "measured", "measured / predicted")
+        for word in ("quantity", "predicted", "measured", "measured / predicted")
     )
     rows = "".join(map(_row, quantities))
     st.html(

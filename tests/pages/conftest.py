@@ -52,7 +52,17 @@ def settled(app: AppTest) -> AppTest:
 
 def words(app: AppTest) -> str:
     """Every text a visitor can read, in order, without markup."""
-    groups = (app.title, app.markdown, app.caption, app.html, app.warning, app.error, app.info, app.code)
+    groups = (
+        app.title,
+        app.header,
+        app.markdown,
+        app.caption,
+        app.html,
+        app.warning,
+        app.error,
+        app.info,
+        app.code,
+    )
     return re.sub(r"<[^>]+>", " ", "\n".join(str(item.value) for group in groups for item in group))
 
 

@@ -99,7 +99,7 @@ def own_runs() -> None:
     records = runs.records()
     if len(records) < 2:
         return
-    st.markdown("**Your runs in this visit**")
+    st.header("Your runs in this visit", anchor=False)
     columns = ("time", "settings", "predicted TPOT ms", "measured TPOT ms", "measured / predicted", "noisy")
     export.show_table(
         columns, [_row(record) for record in reversed(records)], key="lab_runs", file_name="runs"

@@ -20,6 +20,11 @@ _LINE: Final = (
 )
 
 
+_TABLE: Final = "width:100%;border-collapse:collapse;font-size:.82rem;line-height:1.3"
+_CELL: Final = "padding:.3rem .4rem;text-align:left;vertical-align:top;border:0"
+_ROW: Final = "border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)"
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """One symbol of a formula: what it means, its value today, and where that comes from."""
@@ -56,18 +61,28 @@ def show(number: WorkedNumber, key: str) -> None:
         f"<div>= {escape(number.substituted)}</div>"
         f"<div>= <strong>{escape(number.result)}</strong></div></div>"
     )
-    st.table(
-        [
-            {"symbol": item.symbol, "meaning": item.meaning, "value": item.value, "from": item.source}
-            for item in number.inputs
-        ]
-    )
+    st.html(_inputs(number.inputs))
     if number.note:
         st.caption(number.note)
     python = st.expander("Python that gives this number", key=f"{key}_python", on_change="rerun")
     if python.open:
         with python:
             st.code(number.python, language="python")
+
+
+def _inputs(inputs: Sequence[Input]) -> str:
+    """The inputs as an HTML table; ``st.table`` would go through a data frame at every change."""
+    words = ("symbol", "meaning", "value", "from")
+    head = "".join(f'<th scope="col" style="{_CELL};opacity:.86">{word}</th>' for word in words)
+    rows = "".join(
+        f'<tr style="{_ROW}"><th scope="row" style="{_CELL};font-weight:600">{escape(item.symbol)}</th>'
+        + "".join(
+            f'<td style="{_CELL}">{escape(text)}</td>' for text in (item.meaning, item.value, item.source)
+        )
+        + "</tr>"
+        for item in inputs
+    )
+    return f'<table style="{_TABLE}" aria-label="Inputs"><tr>{head}</tr>{rows}</table>'
 
 
 def _with_meanings(formula: str, inputs: Sequence[Input]) -> str:

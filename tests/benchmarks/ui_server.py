@@ -30,6 +30,7 @@ def measure() -> list[Figure]:
         memory_bytes, with_torch = crowded(Path(folder))
     load = psutil.getloadavg()[0] if hasattr(psutil, "getloadavg") else float("nan")
     conditions = f"{machine_in_words()}, load {load:.1f}"
+    loaded = "IS LOADED" if with_torch else "not loaded"
     return [
         Figure(
             "server: process start to healthy",
@@ -43,7 +44,7 @@ def measure() -> list[Figure]:
             memory_bytes / MIB if memory_bytes else None,
             "MiB",
             "below 200, torch not loaded",
-            f"torch {'IS' if with_torch else 'not'} loaded in the server; {CHANGES} changes each; {conditions}",
+            f"torch {loaded} in the server; {CHANGES} changes each; {conditions}",
         ),
     ]
 

@@ -9,7 +9,7 @@ import pytest
 from core.lab.predict import predict
 from core.lab.request import RunRequest
 from core.ui.lab import models
-from core.ui.lab.arithmetic import Case, worked_numbers
+from core.ui.lab.arithmetic import Case, numbers_of, worked_number
 from core.ui.worked_number import WorkedNumber
 from tests.lab.examples import calibration
 
@@ -21,7 +21,7 @@ def case(prompt_tokens: int = 12, **changes: object) -> Case:
 
 
 def numbers(one: Case) -> dict[str, WorkedNumber]:
-    return {number.name: number for number in worked_numbers(one)}
+    return {name: worked_number(one, name) for name in numbers_of(one)}
 
 
 def run(program: str) -> dict[str, float]:
@@ -64,7 +64,7 @@ def test_one_token_has_no_time_per_further_token() -> None:
     assert list(numbers(case(max_tokens=1))) == ["TTFT", "memory"]
 
 
-@pytest.mark.parametrize("number", worked_numbers(CASES["cached"]), ids=lambda number: number.name)
+@pytest.mark.parametrize("number", numbers(CASES["cached"]).values(), ids=lambda number: number.name)
 def test_every_input_is_in_the_formula_and_has_a_source(number: WorkedNumber) -> None:
     for item in number.inputs:
         assert item.symbol in number.formula

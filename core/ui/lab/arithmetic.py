@@ -7,7 +7,7 @@ against the prediction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -70,10 +70,15 @@ class Case:
         )
 
 
-def worked_numbers(case: Case) -> tuple[WorkedNumber, ...]:
-    """TTFT and, where there is more than one token, TPOT, tokens/s and MBU; then memory."""
-    decode = (_tpot(case), _rate(case), _mbu(case)) if case.prediction.tpot_s is not None else ()
-    return (_ttft(case), *decode, _memory(case))
+def numbers_of(case: Case) -> tuple[str, ...]:
+    """What can be worked out: TTFT and memory, and the rest where there is more than one token."""
+    one_token = case.prediction.tpot_s is None
+    return ("TTFT", "memory") if one_token else tuple(_WORKED)
+
+
+def worked_number(case: Case, name: str) -> WorkedNumber:
+    """Work one of ``numbers_of`` out."""
+    return _WORKED[name](case)
 
 
 def _ttft(case: Case) -> WorkedNumber:
@@ -257,3 +262,12 @@ def _program(values: dict[str, float], line: str, show: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+_WORKED: Final[dict[str, Callable[[Case], WorkedNumber]]] = {
+    "TTFT": _ttft,
+    "TPOT": _tpot,
+    "tokens/s": _rate,
+    "MBU": _mbu,
+    "memory": _memory,
+}

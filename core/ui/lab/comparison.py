@@ -17,8 +17,8 @@ from core.lab.request import EMBEDDED_MODEL
 from core.ui import picture, side_by_side, worked_number
 from core.ui.figures.operator_times import operator_times
 from core.ui.figures.step_times import step_times
-from core.ui.lab import models
-from core.ui.lab.arithmetic import Case, worked_numbers
+from core.ui.lab import arithmetic, models
+from core.ui.lab.arithmetic import Case, numbers_of
 from core.ui.palette import PART_OF_KIND
 from core.ui.series import Gap
 from core.ui.side_by_side import Quantity
@@ -85,18 +85,20 @@ def verdict(record: RunRecord) -> None:
     st.markdown(f"{signs[compared.verdict]} {_plain(compared.sentence)}")
 
 
-def arithmetic(case: Case) -> None:
+def work_out(case: Case) -> None:
     """The worked numbers, one at a time."""
-    numbers = {number.name: number for number in worked_numbers(case)}
+    names = numbers_of(case)
     name = st.segmented_control(
         "Number to work out",
-        list(numbers),
-        default="TPOT" if "TPOT" in numbers else "TTFT",
+        names,
+        default="TPOT" if "TPOT" in names else "TTFT",
         required=True,
         key="lab_worked",
         persist_state="session",
     )
-    worked_number.show(numbers.get(str(name)) or numbers["TTFT"], key="lab_worked_number")
+    # What the browser sends is checked here; its options are only what it offered.
+    chosen = name if name in names else "TTFT"
+    worked_number.show(arithmetic.worked_number(case, chosen), key="lab_worked_number")
 
 
 def _time(name: str, predicted_s: float | None, ratio: Ratio | None) -> Quantity:

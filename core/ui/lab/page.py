@@ -181,7 +181,7 @@ def _results(places: Places, now: Forecast, record: RunRecord | None) -> None:
     with places.arithmetic:
         case = _case_of(record) if record is not None else now.case
         if case is not None:
-            comparison.arithmetic(case)
+            comparison.work_out(case)
 
 
 def _basis(now: Forecast) -> str:

@@ -29,6 +29,7 @@ class Quantity:
     Attributes:
         name: short ("TTFT"). meaning: what it is, in a few words, shown under the name.
         predicted, measured: with their units. ratio: measured over predicted, None where unknown.
+        spread: the ratio at the 10th and the 90th percentile of what was measured.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Quantity:
     predicted: str = ""
     measured: str = ""
     ratio: float | None = None
+    spread: tuple[float, float] | None = None
 
 
 def show(quantities: Sequence[Quantity]) -> None:
@@ -53,11 +55,13 @@ def show(quantities: Sequence[Quantity]) -> None:
 
 def _row(quantity: Quantity) -> str:
     ratio = "" if quantity.ratio is None else f"× {significant(quantity.ratio)}"
+    spread = "" if quantity.spread is None else " to ".join(map(significant, quantity.spread))
     return (
         f'<tr style="{_ROW}"><th scope="row" style="{_CELL}">{escape(quantity.name)}'
         f' <span style="{_SMALL}">{escape(quantity.meaning)}</span></th>'
         f'<td style="{_CELL}"><span style="{_PREDICTED}">'
         f"{escape(quantity.predicted or 'not known yet')}</span></td>"
         f'<td style="{_CELL}"><span style="{_MEASURED}">{escape(quantity.measured or "not yet")}</span></td>'
-        f'<td style="{_CELL};white-space:nowrap">{ratio}</td></tr>'
+        f'<td style="{_CELL}"><span style="white-space:nowrap">{ratio}</span> '
+        f'<span style="{_SMALL}">{spread}</span></td></tr>'
     )

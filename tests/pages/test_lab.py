@@ -372,6 +372,22 @@ def test_a_session_keeps_a_few_runs_only(open_app: Open, lab: FakeLab) -> None:
     assert len(app.session_state["lab_runs"]) == runs.MOST_RUNS
 
 
+def test_this_computer_can_be_calibrated_again(open_app: Open, lab: FakeLab) -> None:
+    app = open_app()
+    assert "Predictions use a quick calibration of this computer" in words(app)
+    settled(app.button(key="lab_calibrate").click().run())
+    assert state(app) == "measuring"
+    assert "speed is measured anew" in words(app)
+    lab.jobs[the_job(lab)] = JobSnapshot(the_job(lab), JobState.DONE, result={"schema": "a calibration"})
+    assert state(look_again(app)) == "nothing"
+
+
+def test_a_noisy_calibration_is_said(open_app: Open, lab: FakeLab) -> None:
+    noisy = replace(ready().info.calibration, noisy=("another program ran",))  # type: ignore[type-var]
+    lab.now = ready(info=replace(ready().info, calibration=noisy))
+    assert "The calibration is noisy: another program ran." in words(open_app())
+
+
 # Two visitors, and a reload
 
 

@@ -108,6 +108,7 @@ def _time(name: str, predicted_s: float | None, ratio: Ratio | None) -> Quantity
         "no such token" if predicted_s is None else format_seconds(predicted_s),
         "" if ratio is None else format_seconds(ratio.measured_s),
         None if ratio is None else ratio.ratio,
+        None if ratio is None else ratio.range,
     )
 
 

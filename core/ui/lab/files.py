@@ -18,7 +18,12 @@ _MS: Final = 1000.0
 
 def when(record: RunRecord) -> str:
     """The time of a run on the visitor's clock, where the browser tells its zone; else UTC."""
-    moment = datetime.fromisoformat(record.created_at)
+    return clock(record.created_at)
+
+
+def clock(iso_time: str) -> str:
+    """An ISO time in UTC on the visitor's clock."""
+    moment = datetime.fromisoformat(iso_time)
     offset = st.context.timezone_offset
     if offset is None:
         return f"{moment:%Y-%m-%d %H:%M} UTC"
@@ -35,7 +40,8 @@ def what(record: RunRecord) -> str:
     """The settings of a run in a few words."""
     request = record.request
     cache = "with cache" if request.cache != "none" else "without cache"
-    return f"{models.short(request.model)}, {request.weights}, {cache}, {record.output_tokens} tokens"
+    name = models.short(request.model) + (" with random weights" if record.seeded_weights else "")
+    return f"{name}, {request.weights}, {cache}, {record.output_tokens} tokens"
 
 
 def save_button(record: RunRecord) -> None:

@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.lab.record import RunRecord
 from core.lab.status import LabStatus
 from core.ui import visit_key
-from core.ui.lab import comparison, controls, files, models, runs, settings
+from core.ui.lab import basis, comparison, controls, files, models, runs, settings
 from core.ui.lab.arithmetic import Case
 from core.ui.lab.forecast import Forecast, forecast
 from core.ui.lab.service import Lab, Visits
@@ -25,7 +25,6 @@ from core.ui.lab.watch import answer, period_s, watch
 from core.ui.state_card import State, state_card
 
 _WATCHING: Final = "lab_watching"
-_STARTED: Final = "lab_started"
 _REATTACH: Final = "lab_reattach"
 
 
@@ -87,11 +86,11 @@ def bench(lab: Lab, visits: Visits, places: Places) -> None:
     if not st.session_state[_WATCHING]:
         with places.state:
             _at_rest(record, now)
-    _results(places, now, record)
+    _results(places, lab, visits, now, record)
     with places.records:
         _records(record, loaded)
     # Last of all, so that every widget of this fragment has been drawn before it starts anew.
-    if st.session_state.pop(_STARTED, False):
+    if runs.just_started():
         st.rerun()
 
 
@@ -136,7 +135,6 @@ def _cancel_button(lab: Lab) -> None:
 def _start(lab: Lab, visits: Visits) -> None:
     settings.changed()
     runs.start(lab, visits, settings.current())
-    st.session_state[_STARTED] = True
 
 
 def _at_rest(record: RunRecord | None, now: Forecast) -> None:
@@ -162,40 +160,26 @@ def _nothing(now: Forecast) -> str:
     return "The numbers beside this are predictions. Press Run to see how close they come."
 
 
-def _results(places: Places, now: Forecast, record: RunRecord | None) -> None:
+def _results(places: Places, lab: Lab, visits: Visits, now: Forecast, record: RunRecord | None) -> None:
     prediction = record.prediction if record is not None else now.case.prediction if now.case else None
     with places.numbers:
         comparison.headline(prediction, record)
         if record is not None:
             comparison.verdict(record)
-        elif prediction is not None:
-            st.markdown(_basis(now))
+        else:
+            basis.show(now)
         if prediction is not None:
             comparison.steps(prediction, record)
         else:
             st.skeleton(height=330)
-    if prediction is None:
-        return
-    with places.operators:
-        comparison.by_operator(prediction, record)
+    case = _case_of(record) if record is not None else now.case
+    if prediction is not None:
+        with places.operators:
+            comparison.by_operator(prediction, record)
     with places.arithmetic:
-        case = _case_of(record) if record is not None else now.case
         if case is not None:
             comparison.work_out(case)
-
-
-def _basis(now: Forecast) -> str:
-    if now.case is None:
-        return ""
-    tokens = now.case.prediction.prompt_tokens
-    counted = "" if now.counted else "about "
-    limit = now.case.prediction.decode or now.case.prediction.prefill
-    why = {
-        "memory": "it waits for memory most",
-        "compute": "it waits for arithmetic most",
-        "overhead": "the fixed cost of each call weighs most",
-    }[limit.limit]
-    return f"Your prompt has {counted}{tokens:,} tokens. While it writes, {why}."
+        basis.calibration(lab, visits, lab.status(settings.current().device), case)
 
 
 def _case_of(record: RunRecord) -> Case | None:

@@ -6,6 +6,7 @@ All of it lives in the visitor's session; nothing is written to disk and nobody 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Final
 
 import streamlit as st
@@ -24,6 +25,7 @@ _RUNS: Final = "lab_runs"
 _LOADED: Final = "lab_loaded"
 _TROUBLE: Final = "lab_trouble"
 _OWNER: Final = "lab_owner"
+_STARTED: Final = "lab_started"
 
 
 def owner() -> str:
@@ -40,15 +42,30 @@ def job() -> OwnJob | None:
 
 def start(lab: Lab, visits: Visits, request: RunRequest) -> None:
     """Hand a request to the lab; a refusal becomes the visit's trouble, as a sentence."""
+    _start(visits, request, lambda: lab.submit_run(request, owner()))
+
+
+def start_calibration(lab: Lab, visits: Visits, device: str) -> None:
+    """Have this computer measured anew and in full. Meant as a callback."""
+    _start(visits, None, lambda: lab.submit_full_calibration(owner(), device))
+
+
+def _start(visits: Visits, request: RunRequest | None, submit: Callable[[], str]) -> None:
     clear_trouble()
     show_loaded(None)
+    st.session_state[_STARTED] = True
     try:
-        mine = OwnJob(lab.submit_run(request, owner()), owner(), request)
+        mine = OwnJob(submit(), owner(), request)
     except UserError as refusal:
         st.session_state[_TROUBLE] = str(refusal)
         return
     st.session_state[_JOB] = mine
     visits.remember(visit_key.known_key() or owner(), mine)
+
+
+def just_started() -> bool:
+    """Whether a job was asked for in this very run; true once."""
+    return bool(st.session_state.pop(_STARTED, False))
 
 
 def cancel(lab: Lab, job_id: str) -> None:
@@ -72,7 +89,7 @@ def can_reattach(lab: Lab, visits: Visits, key: str) -> bool:
 
 
 def reattach(visits: Visits, key: str) -> RunRequest | None:
-    """Take the tab's job up again and return what it was asked for."""
+    """Take the tab's job up again and return what it was asked for, where that was a run."""
     mine = visits.job_of(key)
     if mine is None:
         return None
@@ -82,9 +99,11 @@ def reattach(visits: Visits, key: str) -> RunRequest | None:
 
 def finish(snapshot: JobSnapshot) -> None:
     """Put an ended job away: its record among the runs, or the sentence that says why there is none."""
-    st.session_state.pop(_JOB, None)
+    mine = st.session_state.pop(_JOB, None)
     if snapshot.state is not JobState.DONE:
         st.session_state[_TROUBLE] = snapshot.message
+        return
+    if mine is None or mine.request is None:  # a calibration: the lab itself keeps it
         return
     try:
         add(RunRecord.from_json(snapshot.result))

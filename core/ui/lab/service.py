@@ -49,11 +49,11 @@ class Lab(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnJob:
-    """A job, the name it runs under, and what it was asked for."""
+    """A job, the name it runs under, and what it was asked for; a calibration has no request."""
 
     id: str
     owner: str
-    request: RunRequest
+    request: RunRequest | None
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ import streamlit as st
 from core.errors import UserError
 from core.lab import sentences
 from core.lab.job import JobSnapshot, JobState
+from core.lab.request import RunRequest
 from core.lab.status import LabStatus
 from core.ui.lab import runs
 from core.ui.lab.service import Lab
@@ -94,7 +95,7 @@ def _own_job(lab: Lab) -> None:
     elif snapshot.state is JobState.QUEUED:
         state_card("queued", _place(snapshot))
     else:
-        state_card("measuring", _progress(snapshot, job.request.max_tokens), snapshot.fraction)
+        state_card("measuring", _progress(snapshot, job.request), snapshot.fraction)
     _streaming(snapshot.text)
 
 
@@ -120,7 +121,10 @@ def _place(snapshot: JobSnapshot) -> str:
     return f"{others} ahead of you{about}."
 
 
-def _progress(snapshot: JobSnapshot, most: int) -> str:
+def _progress(snapshot: JobSnapshot, request: RunRequest | None) -> str:
+    if request is None:
+        return f"This computer's speed is measured anew. Now: {snapshot.phase or 'starting'}."
+    most = request.max_tokens
     if not snapshot.steps:
         return f"{(snapshot.phase or 'starting').capitalize()}."
     written = len(snapshot.steps)

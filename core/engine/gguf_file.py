@@ -64,12 +64,16 @@ class SafetensorsFile:
         self._encodings: dict[str, str] = json.loads(self.metadata["encodings"])
 
     def weight(self, name: str) -> Weight:
-        """Give the tensor of this name."""
-        return Weight(self._file.get_tensor(name), self._encodings.get(name, "plain"))
+        """Give the tensor of this name; a copy, since the file may change while the model runs."""
+        return Weight(self._file.get_tensor(name).clone(), self._encoding(name))
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every tensor, in weights."""
-        return {name: self.weight(name).shape for name in self._file.keys()}  # noqa: SIM118 (not a dict)
+        names = self._file.keys()
+        return {name: Weight(self._file.get_tensor(name), self._encoding(name)).shape for name in names}
+
+    def _encoding(self, name: str) -> str:
+        return self._encodings.get(name, "plain")
 
 
 def read_gguf(path: Path, *, id: str, name: str, source: str) -> Checkpoint:

@@ -32,8 +32,8 @@ class SafetensorsFiles:
             self._home |= dict.fromkeys(self._files[file].keys(), file)
 
     def weight(self, name: str) -> Weight:
-        """Give the tensor of this name."""
-        return Weight(self._files[self._home[name]].get_tensor(name))
+        """Give the tensor of this name; a copy, since the file may change while the model runs."""
+        return Weight(self._files[self._home[name]].get_tensor(name).clone())
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every tensor."""
@@ -49,6 +49,7 @@ def read_directory(directory: Path) -> Checkpoint:
         CheckpointError: a file is missing, cut short, or does not fit the config.
         ConfigError: config.json does not describe a model that can be run.
     """
+    directory = directory.resolve()  # so that "." has a name
     config_text = _text(directory / "config.json")
     spec = parse_config(config_text, id="custom", name=directory.name, source=directory.name)
     files = SafetensorsFiles(directory)

@@ -35,7 +35,7 @@ def open_checkpoint(model: str | Path) -> Checkpoint:
     path = Path(model)
     if path.suffix == ".gguf":
         return read_gguf(path, id="custom", name=path.stem, source=path.name)
-    if path.is_dir():
+    if model and path.is_dir():
         return read_directory(path)
     raise CheckpointError(
         f"The model must be {EMBEDDED}, {SHAPE_PREFIX}ID with an id of the catalogue, a Hugging Face "

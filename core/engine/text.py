@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from jinja2 import TemplateError
+from jinja2 import Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.decoders import DecodeStream
@@ -56,7 +56,7 @@ class ModelText:
     def __init__(self, tokenizer: Tokenizer, template: str | None, special: Mapping[str, str]) -> None:
         self.tokenizer = tokenizer
         self._special = dict(special)
-        self._template = None if template is None else _environment().from_string(template)
+        self._template = None if template is None else _template(template)
 
     def encode(self, text: str) -> list[int]:
         """Ids of a bare text, with the special tokens that the tokenizer adds by itself."""
@@ -98,7 +98,7 @@ class _ModelStream:
         return self._stream.step(self._tokenizer, token_id) or ""
 
 
-def _environment() -> ImmutableSandboxedEnvironment:
+def _template(source: str) -> Template:
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
@@ -108,7 +108,12 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
     environment.globals["raise_exception"] = refuse
     environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
-    return environment
+    try:
+        return environment.from_string(source)
+    except TemplateError as problem:
+        raise CheckpointError(
+            f"The model's chat template must be valid Jinja; it is not ({problem}). Download the model again."
+        ) from None
 
 
 class ByteText:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.ui.plain import plain
 from core.units import significant
 
 Cell = str | float | int | None
@@ -34,14 +35,20 @@ def to_json(columns: Sequence[str], rows: Rows) -> str:
 
 def show_table(columns: Sequence[str], rows: Rows, *, key: str, file_name: str) -> None:
     """A static table with three significant digits, and two buttons that save the exact numbers."""
-    st.table([dict(zip(columns, map(_written, row), strict=True)) for row in rows])
+    names = [plain(name) for name in columns]
+    st.table([dict(zip(names, map(_written, row), strict=True)) for row in rows])
     with st.container(horizontal=True):
         st.download_button(
-            "CSV", to_csv(columns, rows), f"{file_name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
+            "CSV",
+            lambda: to_csv(columns, rows),
+            f"{file_name}.csv",
+            "text/csv",
+            key=f"{key}_csv",
+            on_click="ignore",
         )
         st.download_button(
             "JSON",
-            to_json(columns, rows),
+            lambda: to_json(columns, rows),
             f"{file_name}.json",
             "application/json",
             key=f"{key}_json",
@@ -54,7 +61,7 @@ def _written(cell: Cell) -> str:
         return "unknown"
     if isinstance(cell, float):
         return significant(cell)
-    return f"{cell:,}" if isinstance(cell, int) else cell
+    return f"{cell:,}" if isinstance(cell, int) else plain(cell)
 
 
 def _safe(cell: Cell) -> Cell:

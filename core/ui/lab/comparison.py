@@ -20,6 +20,7 @@ from core.ui.figures.step_times import step_times
 from core.ui.lab import arithmetic, models
 from core.ui.lab.arithmetic import Case, numbers_of
 from core.ui.palette import PART_OF_KIND
+from core.ui.plain import plain
 from core.ui.series import Gap
 from core.ui.side_by_side import Quantity
 from core.units import format_gib, format_seconds, significant
@@ -82,7 +83,7 @@ def verdict(record: RunRecord) -> None:
         "differs": ":material/compare_arrows:",
         "noisy": ":material/grain:",
     }
-    st.markdown(f"{signs[compared.verdict]} {_plain(compared.sentence)}")
+    st.markdown(f"{signs[compared.verdict]} {plain(compared.sentence)}")
 
 
 def work_out(case: Case) -> None:
@@ -175,8 +176,3 @@ def _parts() -> dict[str, str]:
         models.spec(EMBEDDED_MODEL), batch=1, new_tokens=1, context=1, weights="bf16", kv="bf16"
     )
     return {name: PART_OF_KIND[kind] for name, kind in zip(table.names, table.kinds, strict=True)}
-
-
-def _plain(sentence: str) -> str:
-    """A sentence of the lab as Markdown text; what it names is shown, not formatted."""
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~$:" else letter for letter in sentence)

@@ -49,7 +49,7 @@ def save_button(record: RunRecord) -> None:
     stamp = record.created_at[:19].replace(":", "").replace("-", "")
     st.download_button(
         "Save this run",
-        dumps(record),
+        lambda: dumps(record),
         f"run-{stamp}.json",
         "application/json",
         key="lab_save",

@@ -14,6 +14,7 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.errors import UserError
 from core.lab.record import RunRecord
 from core.lab.status import LabStatus
 from core.ui import visit_key
@@ -178,8 +179,15 @@ def _results(places: Places, lab: Lab, visits: Visits, now: Forecast, record: Ru
             comparison.by_operator(prediction, record)
     with places.arithmetic:
         if case is not None:
-            comparison.work_out(case)
+            _arithmetic(case)
         basis.calibration(lab, visits, lab.status(settings.current().device), case)
+
+
+def _arithmetic(case: Case) -> None:
+    try:
+        comparison.work_out(case)
+    except UserError as gap:  # a record whose calibration lacks what its request needs
+        st.error(str(gap))
 
 
 def _case_of(record: RunRecord) -> Case | None:

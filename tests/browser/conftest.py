@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, syn
 from tests.browser.the_app import ARGUMENTS, chromium_path, running_app
 
 #: Loading, packing and calibrating on a slow and busy machine.
-READY_MS = 180_000
+READY_MS = 300_000
 
 Visit = Callable[..., Page]
 

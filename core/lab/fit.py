@@ -75,7 +75,7 @@ def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[Measu
         for name, group in _grouped(linears, lambda s: s.format).items()
     }
     by_head = [
-        _fit_head(group, rates[name].rate.fixed_s if name in rates else 0.0)
+        _fit_slope(group, rates[name].rate.fixed_s if name in rates else 0.0)
         for name, group in _grouped(heads, lambda s: s.format).items()
     ]
     by_operator = [
@@ -99,12 +99,13 @@ def _fit(samples: Sequence[Sample]) -> MeasuredRate:
     return _rate(samples, Rate(fixed_s, bytes_per_s, tuple(float(rows) for rows, _ in by_rows), flops_per_s))
 
 
-def _fit_head(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
-    """The head comes in one size, so its fixed cost is taken from the layers' products."""
+def _fit_slope(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
+    """For an operator that comes in one size: its fixed cost is known from elsewhere."""
     left_s = sum(max(s.seconds - fixed_s, _LEAST_VARIABLE * s.seconds) for s in samples)
     bytes_per_s = sum(sample.num_bytes for sample in samples) / left_s
-    rate = Rate(fixed_s, bytes_per_s, (1.0,), (sum(sample.flops for sample in samples) / left_s,))
-    return replace(_rate(samples, rate), operator=HEAD, format=samples[0].format)
+    flops = sum(sample.flops for sample in samples)
+    rate = Rate(fixed_s, bytes_per_s, (1.0,), (flops / left_s if flops else UNLIMITED,))
+    return replace(_rate(samples, rate), operator=samples[0].operator, format=samples[0].format)
 
 
 def _rate(samples: Sequence[Sample], rate: Rate) -> MeasuredRate:

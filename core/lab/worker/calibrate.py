@@ -34,8 +34,6 @@ FORMATS_RUN: Final = {
     for record in FORMATS.values()
     if "weights" in record.uses and record.id != "fp16"
 }
-#: Widths of logits at which the choice of a token is timed, besides the calibration model's own.
-_VOCAB_SIZES: Final = (4096, 65_536, 131_072)
 #: A calibration whose samples scatter by more than this is noisy.
 _MOST_SPREAD: Final = 0.25
 
@@ -132,14 +130,14 @@ def _measure(engine: Engine, effort: Effort) -> tuple[list[Sample], _Step]:
     samples = list(first)
     for context in effort.decode_contexts[1:]:
         samples += every.samples(1, context, effort.decode_repeats)
-    samples += every.samplings(_VOCAB_SIZES, effort.decode_repeats)
     pair = OperatorClock(engine, (0, 1))
     for tokens in effort.prefill_tokens:
         samples += pair.samples(tokens, tokens, effort.prefill_repeats)
     narrow = OperatorClock(engine, (0,))
     for tokens in effort.long_tokens:
         samples += narrow.samples(tokens, tokens, effort.prefill_repeats)
-    return samples, _Step(whole.median_s, sum(sample.seconds for sample in first))
+    # The last sample is the choice from a part of the logits, which a step does not make.
+    return samples, _Step(whole.median_s, sum(sample.seconds for sample in first[:-1]))
 
 
 def _step_fixed_s(steps: list[_Step]) -> float:

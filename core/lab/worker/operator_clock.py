@@ -8,12 +8,12 @@ prediction what it meant here.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
-from torch import Tensor
 
 from core.analytic.operators import operators
 from core.analytic.table import Operators
@@ -22,20 +22,23 @@ from core.engine.batch import Batch, Sequence
 from core.engine.clock import synchronise
 from core.engine.engine import Engine
 from core.engine.sampling import Sampler, Sampling
-from core.engine.transformer import Operator, Pass
+from core.engine.transformer import Pass
 from core.lab.fit import Sample
 from core.lab.timing import spread, warm_up
 
 _MOST_WARM_UP: Final = 6
+_LAST_TOKEN: Final = {"final_norm", "lm_head", "sample"}
+_PARTS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """An operator, and the layer it belongs to; None outside the layers."""
+    """An operator, the layer it belongs to (None outside the layers), and the part of it that is run."""
 
     layer: Layer | None
     name: str
-    run: Operator
+    run: Callable[[Pass], None]
+    part: float = 1.0
 
 
 class OperatorClock:
@@ -52,15 +55,20 @@ class OperatorClock:
         model = engine.model
         blocks = [model.blocks[index] for index in layers]
         self._timed = [
-            _Timed(None, "embedding", ("embedding", model.embedding)),
-            *(_Timed(block.layer, step[0], step) for block in blocks for step in block.operators()),
-            _Timed(None, "final_norm", ("final_norm", model.final_norm)),
-            _Timed(None, "lm_head", ("lm_head", model.lm_head)),
-            _Timed(None, "sample", ("sample", self._sample)),
+            _Timed(None, "embedding", model.embedding),
+            *(_Timed(block.layer, *step) for block in blocks for step in block.operators()),
+            _Timed(None, "final_norm", model.final_norm),
+            _Timed(None, "lm_head", model.lm_head),
+            _Timed(None, "sample", self._sample),
+            # One model has one vocabulary; a part of it shows how the choice grows with its size.
+            _Timed(None, "sample", self._sample_part, 1 / _PARTS),
         ]
 
     def samples(self, new_tokens: int, context: int, repeats: int) -> list[Sample]:
-        """Time ``repeats`` passes of ``new_tokens`` tokens at a context, one sample an operator."""
+        """Time ``repeats`` passes of ``new_tokens`` tokens at a context, one sample an operator.
+
+        What works on the last token alone is sampled where that is the only one.
+        """
         warm_up(lambda: sum(self._pass(new_tokens, context)), _MOST_WARM_UP)
         passes = [self._pass(new_tokens, context) for _ in range(repeats)]
         tables: dict[Layer | None, Operators] = {}
@@ -68,30 +76,15 @@ class OperatorClock:
         for timed, seconds in zip(self._timed, zip(*passes, strict=True), strict=True):
             if timed.layer not in tables:
                 tables[timed.layer] = self._table(timed.layer, new_tokens, context)
-            samples.append(_sample(tables[timed.layer], timed.name, seconds))
+            if new_tokens == 1 or timed.name not in _LAST_TOKEN:
+                samples.append(_sample(tables[timed.layer], timed, seconds))
         return samples
-
-    def samplings(self, vocab_sizes: Ordered[int], repeats: int) -> list[Sample]:
-        """Time the choice of a token from logits of several widths, which one model does not have."""
-        engine, samples = self._engine, []
-        table = self._table(None, 1, 1)
-        row = table.index("sample")
-        element_bytes = float(table.activation_bytes[row]) / engine.spec.vocab_size
-        dtype = engine.model.final_norm_weight.dtype
-        for size in vocab_sizes:
-            logits = torch.rand(1, size, device=engine.device).to(dtype)
-            seconds = [self._sampling_s(logits) for _ in range(repeats + 1)][1:]
-            timed = _sample(table, "sample", seconds)
-            samples.append(replace(timed, num_bytes=element_bytes * size))
-        return samples
-
-    def _sampling_s(self, logits: Tensor) -> float:
-        before = time.perf_counter()
-        self._sampler.choose(logits).tolist()
-        return time.perf_counter() - before
 
     def _sample(self, values: Pass) -> None:
         self._sampler.choose(values.logits).tolist()
+
+    def _sample_part(self, values: Pass) -> None:
+        self._sampler.choose(values.logits[:, : values.logits.shape[1] // _PARTS]).tolist()
 
     @torch.inference_mode()
     def _pass(self, new_tokens: int, context: int) -> list[float]:
@@ -103,7 +96,7 @@ class OperatorClock:
         synchronise(engine.device)
         before = time.perf_counter()
         for timed in self._timed:
-            timed.run[1](values)
+            timed.run(values)
             synchronise(engine.device)
             now = time.perf_counter()
             times_s.append(now - before)
@@ -119,15 +112,15 @@ class OperatorClock:
         )
 
 
-def _sample(table: Operators, name: str, seconds: Ordered[float]) -> Sample:
-    row = table.index(name)
+def _sample(table: Operators, timed: _Timed, seconds: Ordered[float]) -> Sample:
+    row = table.index(timed.name)
     summary = spread(seconds)
     return Sample(
-        operator=name,
+        operator=timed.name,
         kind=table.kinds[row],
         format=table.formats[row],
         rows=int(table.tokens[row]),
-        num_bytes=float(table.streamed_bytes[row]),
+        num_bytes=float(table.streamed_bytes[row]) * timed.part,
         flops=float(table.flops[row]),
         seconds=summary.median_s,
         spread=summary.relative,

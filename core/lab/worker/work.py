@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import psutil
 import torch
 
 from core.catalog.models import catalogue
@@ -104,6 +106,10 @@ class EngineWork:
             raise RuntimeError("a worker calibrates after its warm-up has begun")
         self._calibration = calibrate(self.device, effort, self._memory, report)
         calibration_file.save(self._calibration)
+        # The calibration models are gone; their memory goes back to the system.
+        gc.collect()
+        if hasattr(psutil, "heap_trim"):  # not with every C library
+            psutil.heap_trim()
         return self._calibration
 
     def _info(self, model_message: str, calibration_message: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Its layers differ in width, so that one engine gives matrices of many sizes; together they are larger
 than a last-level cache, so that weights come from memory as they do in a real model. Values do not
-change the time, so all tensors are cut from one small random buffer.
+change the time, so all tensors are copies of parts of one random buffer.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def calibration_spec(num_pairs: int) -> ModelSpec:
 
 
 class CheapWeights:
-    """A weight source whose tensors are views of one random buffer."""
+    """A weight source whose tensors are copies of parts of one random buffer.
+
+    Copies, because layers that shared memory would find their weights in the cache.
+    """
 
     def __init__(self, spec: ModelSpec) -> None:
         self._shapes = expected_shapes(spec)
@@ -55,7 +58,7 @@ class CheapWeights:
     def weight(self, name: str) -> Weight:
         """The tensor of this name."""
         shape = self._shapes[name]
-        return Weight(self._buffer[: math.prod(shape)].view(shape))
+        return Weight(self._buffer[: math.prod(shape)].view(shape).clone())
 
 
 def calibration_engine(spec: ModelSpec, weights: str, kv: str, device: str) -> Engine:

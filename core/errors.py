@@ -12,6 +12,7 @@ it beside the control; the command line prints it on standard error and exits wi
     |-- CheckpointError  a weight file that is missing, cut short, or does not fit its config
     |-- RequestError     a generation request outside its limits
     |-- RecordError      a saved record that is truncated or was edited
+    |-- AnswerError      a typed answer that cannot be read as a number
     `-- JobError         a measurement that was cancelled, ran out of time or memory, or died
 """
 
@@ -42,6 +43,10 @@ class RequestError(UserError):
 
 class RecordError(UserError):
     """A saved record that is truncated or was edited."""
+
+
+class AnswerError(UserError):
+    """A typed answer that cannot be read as a number."""
 
 
 class JobError(UserError):

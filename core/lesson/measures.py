@@ -1,0 +1,121 @@
+"""Measured beside predicted for a lesson: lines made of one or two runs of the lab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.lab.compare import Comparison, Ratio, compare
+from core.lab.record import RunRecord
+from core.lesson.amount import Amount
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRow:
+    """One quantity, predicted and measured, with the range of what was measured (p10 to p90)."""
+
+    predicted: Amount
+    measured: Amount
+    low: Amount
+    high: Amount
+
+    @property
+    def ratio(self) -> float:
+        """Measured / predicted."""
+        return self.measured.value / self.predicted.value
+
+
+#: A line over runs in the lesson's order; None where a run has no such quantity.
+RowMaker = Callable[[Sequence[RunRecord]], MeasuredRow | None]
+
+
+def _milliseconds(ratio: Ratio) -> MeasuredRow:
+    seconds = (ratio.predicted_s, ratio.measured_s, ratio.low_s, ratio.high_s)
+    return MeasuredRow(*(Amount(1e3 * value, "ms") for value in seconds))
+
+
+def _rate(ratio: Ratio, tokens: int) -> MeasuredRow:
+    """Tokens a second; the slowest time is the lowest rate."""
+    seconds = (ratio.predicted_s, ratio.measured_s, ratio.high_s, max(ratio.low_s, 1e-12))
+    return MeasuredRow(*(Amount(tokens / value, "tokens/s") for value in seconds))
+
+
+def prompt_rate(runs: Sequence[RunRecord]) -> MeasuredRow:
+    """Prompt tokens read a second: the prompt's length over TTFT."""
+    return _rate(compare(runs[0]).ttft, runs[0].prediction.prompt_tokens)
+
+
+def answer_rate(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """Answer tokens written a second: 1 / TPOT."""
+    tpot = compare(runs[0]).tpot
+    return None if tpot is None else _rate(tpot, 1)
+
+
+def time_per_token(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """TPOT of one run."""
+    tpot = compare(runs[0]).tpot
+    return None if tpot is None else _milliseconds(tpot)
+
+
+def rate_ratio(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """How many times as fast the prompt is read as the answer is written."""
+    found: Comparison = compare(runs[0])
+    if found.tpot is None:
+        return None
+    return _factor(found.tpot, found.ttft, runs[0].prediction.prompt_tokens)
+
+
+def time_ratio(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """TPOT of the first run over that of the second."""
+    slow, fast = compare(runs[0]).tpot, compare(runs[1]).tpot
+    return None if slow is None or fast is None else _factor(slow, fast, 1)
+
+
+def _factor(above: Ratio, below: Ratio, scale: float) -> MeasuredRow:
+    return MeasuredRow(
+        predicted=Amount(scale * above.predicted_s / below.predicted_s, "×"),
+        measured=Amount(scale * above.measured_s / below.measured_s, "×"),
+        low=Amount(scale * above.low_s / below.high_s, "×"),
+        high=Amount(scale * above.high_s / max(below.low_s, 1e-12), "×"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Something that must hold between runs: whether it does, and a sentence."""
+
+    holds: bool
+    sentence: str
+
+
+def same_text(runs: Sequence[RunRecord]) -> Checked:
+    """Whether two runs wrote the same text, token for token."""
+    first, second = runs[0], runs[1]
+    tokens = (first.output_tokens, second.output_tokens)
+    if first.text == second.text and tokens[0] == tokens[1]:
+        return Checked(True, f"Both runs wrote the same {tokens[0]:,} tokens.")
+    same = _common_length(first.text, second.text)
+    return Checked(
+        False,
+        f"The runs must write the same text, and they differ after {same:,} characters. The two ways round "
+        "numbers differently; a near tie between two tokens then falls the other way. Run again in fp32.",
+    )
+
+
+def _common_length(first: str, second: str) -> int:
+    return next(
+        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(map(len, (first, second))),
+    )
+
+
+#: Measures and checks that a lesson file may name, and how many runs each takes.
+MEASURES: Final[dict[str, tuple[RowMaker, int]]] = {
+    "prompt_rate": (prompt_rate, 1),
+    "answer_rate": (answer_rate, 1),
+    "time_per_token": (time_per_token, 1),
+    "rate_ratio": (rate_ratio, 1),
+    "time_ratio": (time_ratio, 2),
+}
+CHECKS: Final[dict[str, tuple[Callable[[Sequence[RunRecord]], Checked], int]]] = {"same_text": (same_text, 2)}

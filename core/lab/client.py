@@ -173,7 +173,9 @@ class LabClient:
         self._lanes[device] = Lane(device, self._limits, self._start_worker, _known_before(device))
 
     def _start_worker(self, device: str) -> WorkerProcess:
-        return WorkerProcess(self._command(device), self._on_message, self._on_exit)
+        # The worker refuses what cannot fit; the limit itself is enforced from here.
+        memory = ["--memory-bytes", str(self._limits.job_memory_bytes)]
+        return WorkerProcess([*self._command(device), *memory], self._on_message, self._on_exit)
 
     def _forget_old(self, now: float) -> None:
         """Drop finished jobs that are too old or too many; dicts keep the order of submission."""

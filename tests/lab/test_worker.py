@@ -19,18 +19,21 @@ from core.lab import calibration_file
 from core.lab.calibration import Calibration
 from core.lab.client import LabClient
 from core.lab.compare import compare
+from core.lab.host import HostLoad
 from core.lab.job import JobState
 from core.lab.limits import Limits
 from core.lab.predict import predict
 from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
 from core.lab.worker import calibrate as calibrate_module
+from core.lab.worker import threads
 from core.lab.worker.calibrate import Effort, calibrate
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.engines import EngineShelf, check_model
 from core.lab.worker.loop import JobContext, Outbox, StopRequestedError
 from core.lab.worker.run_job import Bench, run
+from core.lab.worker.threads import candidates
 from core.units import GIB
 from tests.lab.conftest import Visitor, wait_until
 from tests.lab.examples import calibration
@@ -164,3 +167,26 @@ def test_a_worker_ends_with_its_standard_input() -> None:
     command = [sys.executable, "-m", "core.lab.worker", "--device", "cpu"]
     done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=False)
     assert done.returncode == 0
+
+
+def test_threads_worth_a_try_are_few_and_start_with_the_usual() -> None:
+    assert candidates(2, 2) == [2, 1]
+    assert candidates(1, 1) == [1]
+    assert candidates(8, 16) == [8, 4, 7, 16]
+
+
+def test_the_chosen_threads_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = {1: 1.0, 2: 2.0}
+    engine = calibration_engine(SMALL, "bf16", "bf16", "cpu")
+    monkeypatch.setattr(threads, "physical_cores", lambda: 2)
+    monkeypatch.setattr(threads, "usable_cores", lambda: 2)
+    monkeypatch.setattr(threads, "LoadProbe", QuietProbe)
+    monkeypatch.setattr(engine, "measure_steps", lambda *_, **__: [seconds[torch.get_num_threads()]])
+    assert threads.choose_threads(engine) == torch.get_num_threads() == 1
+    seconds[1] = 1.9
+    assert threads.choose_threads(engine) == torch.get_num_threads() == 2, "not clearly better"
+
+
+class QuietProbe:
+    def stop(self) -> HostLoad:
+        return HostLoad(0.0, 0.0, 1.0)

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any
 
+from core.lab.limits import Limits
 from core.lab.request import DEVICES
 from core.lab.worker.loop import Work, serve
 
@@ -18,17 +19,18 @@ def main() -> None:
     """Serve jobs until standard input ends."""
     parser = argparse.ArgumentParser(prog="python -m core.lab.worker", description=__doc__)
     parser.add_argument("--device", choices=DEVICES, default="cpu")
-    device = parser.parse_args().device
+    parser.add_argument("--memory-bytes", type=int, default=Limits().job_memory_bytes)
+    args = parser.parse_args()
     # Messages alone may go to the pipe: whatever a library prints goes to the host's log instead.
     messages = os.fdopen(os.dup(STANDARD_OUTPUT), "wb")
     os.dup2(STANDARD_ERROR, STANDARD_OUTPUT)
-    serve(lambda: _engine_work(device), sys.stdin.buffer, messages)
+    serve(lambda: _engine_work(args.device, args.memory_bytes), sys.stdin.buffer, messages)
 
 
-def _engine_work(device: str) -> Work:
+def _engine_work(device: str, memory_bytes: int) -> Work:
     # Imported here, when the loop already listens: loading torch takes seconds.
     module: Any = importlib.import_module("core.lab.worker.work")
-    work: Work = module.EngineWork(device)
+    work: Work = module.EngineWork(device, memory_bytes)
     return work
 
 

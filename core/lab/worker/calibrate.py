@@ -26,6 +26,7 @@ from core.lab.worker.ceilings import MemoryProbe, peak_flops_per_s
 from core.lab.worker.loop import Report
 from core.lab.worker.machine_info import device_memory_bytes, device_name
 from core.lab.worker.operator_clock import OperatorClock
+from core.lab.worker.threads import choose_threads
 
 PHASE: Final = "calibrating"
 #: Weight formats in which an engine can run, each with the cache format that its activations have.
@@ -70,7 +71,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
     """Measure this device and return what it reaches; the caller keeps it."""
     started_s, load = time.perf_counter(), LoadProbe()
     report(PHASE, 0.0)
-    threads = torch.get_num_threads()
+    threads = _threads(device, effort)
     bandwidths = memory.by_size()
     peaks = peak_flops_per_s(device, effort.matrix_size, effort.matrix_repeats)
     samples: list[Sample] = []
@@ -102,6 +103,13 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         step_fixed_s=_step_fixed_s(steps),
         noisy=tuple(load.stop().reasons() + _scatter(rates)),
     )
+
+
+def _threads(device: str, effort: Effort) -> int:
+    """A full calibration chooses the number of threads; a quick one keeps what is set."""
+    if effort.depth == "quick" or device != "cpu":
+        return torch.get_num_threads()
+    return choose_threads(calibration_engine(calibration_spec(effort.pairs), "bf16", "bf16", device))
 
 
 def _peaks_of_products(samples: list[Sample], known: dict[str, float]) -> dict[str, float]:

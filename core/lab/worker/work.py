@@ -16,7 +16,6 @@ from core.errors import CheckpointError, FormatError, JobError
 from core.lab import calibration_file
 from core.lab.calibration import Calibration
 from core.lab.host import physical_cores
-from core.lab.limits import Limits
 from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX, RunRequest
 from core.lab.worker import machine_info
 from core.lab.worker.calibrate import FULL, QUICK, Effort, calibrate
@@ -33,9 +32,9 @@ _WARM_UP_STEPS = 5
 class EngineWork:
     """The work of one device; see ``core.lab.worker.loop.Work``."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, memory_bytes: int) -> None:
         self.device = device
-        self._shelf = EngineShelf(device, Limits().job_memory_bytes)
+        self._shelf = EngineShelf(device, memory_bytes)
         self._texts: dict[str, TextCodec] = {}
         self._calibration: Calibration | None = None
         self._memory: MemoryProbe | None = None

@@ -17,7 +17,8 @@ from core.lesson.answer import read_number
 from core.lesson.catalogue_case import catalogue_case
 from core.lesson.diagnosis import DIAGNOSES, Slip
 from core.lesson.filled import fill
-from core.lesson.lesson import Exercise, Lesson
+from core.lesson.lesson import Lesson
+from core.lesson.lesson_records import Exercise
 from core.lesson.quantities import REGISTRY
 
 SEEDS: Final = (0, 999_999)

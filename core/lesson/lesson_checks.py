@@ -9,7 +9,8 @@ from core.errors import UserError
 from core.lesson.amount import SCENARIO_FIELDS
 from core.lesson.catalogue_case import catalogue_case
 from core.lesson.filled import RECORD_NAMES, names_in
-from core.lesson.lesson import Control, Exercise, Lesson
+from core.lesson.lesson import Lesson
+from core.lesson.lesson_records import Control, Exercise
 from core.lesson.lesson_table import LessonFileError
 from core.lesson.quantities import REGISTRY
 

@@ -8,7 +8,7 @@ from core.errors import UserError
 from core.lab.request import RunRequest
 from core.lesson.amount import UNITS
 from core.lesson.diagnosis import DIAGNOSES
-from core.lesson.lesson import (
+from core.lesson.lesson_records import (
     MOST_CONTROLS,
     Choice,
     CommonGuess,
@@ -159,8 +159,10 @@ def measurement(table: LessonTable) -> Measurement:
 
 def _run(table: LessonTable) -> MeasuredRun:
     name = table.text("name")
+    # A prompt is one line: how a lesson file wraps it must not change its tokens.
+    asked = {k: " ".join(v.split()) if isinstance(v, str) else v for k, v in table.values("request").items()}
     try:
-        request = RunRequest.from_json(table.values("request"))
+        request = RunRequest.from_json(asked)
     except UserError as problem:
         table.refuse("request", f"a request that the lab accepts ({problem})")
     table.finish()

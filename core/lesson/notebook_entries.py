@@ -10,7 +10,7 @@ from core.lab.checked_json import Reader
 from core.lesson.amount import UNITS
 from core.lesson.answer import LONGEST_ANSWER
 from core.lesson.exercise import SEEDS
-from core.lesson.lesson import CONFIDENCES
+from core.lesson.lesson_records import CONFIDENCES
 from core.lesson.prediction import Prediction
 
 QuestionKind = Literal["because", "recall"]

@@ -8,7 +8,8 @@ from typing import Final, Literal
 
 from core.errors import RequestError
 from core.lesson.amount import Amount
-from core.lesson.lesson import CONFIDENCES, Lesson, PredictedOption
+from core.lesson.lesson import Lesson
+from core.lesson.lesson_records import CONFIDENCES, PredictedOption
 from core.units import significant
 
 #: A number within this factor of the true one counts as close.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from core.lesson.amount import Amount, LessonCase
 from core.lesson.catalogue_case import catalogue_case
 from core.lesson.filled import fill
-from core.lesson.lesson import Symbol, WorkedFormula
+from core.lesson.lesson_records import Symbol, WorkedFormula
 from core.lesson.quantities.quantity import Quantity
 
 

@@ -15,8 +15,9 @@ from core.lesson import amount, answer, exercise, filled
 from core.lesson.answer import read_number
 from core.lesson.diagnosis import DIAGNOSES
 from core.lesson.exercise import SEEDS, Instance, draw, read_seed
-from core.lesson.lesson import Exercise, Lesson
+from core.lesson.lesson import Lesson
 from core.lesson.lesson_file import lessons
+from core.lesson.lesson_records import Exercise
 
 ALL = [(lesson, item) for lesson in lessons().values() for item in lesson.exercises]
 seeds = st.integers(*SEEDS)

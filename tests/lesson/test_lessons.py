@@ -12,8 +12,9 @@ from core.lab.limits import Limits
 from core.lab.request import RunRequest
 from core.lesson.catalogue_case import catalogue_case
 from core.lesson.filled import fill, names_in
-from core.lesson.lesson import Lesson, WorkedFormula
+from core.lesson.lesson import Lesson
 from core.lesson.lesson_file import LESSONS, lessons, read_lesson
+from core.lesson.lesson_records import WorkedFormula
 from core.lesson.lesson_table import LessonFileError
 from core.lesson.quantities import REGISTRY
 from core.lesson.worked import work
@@ -197,6 +198,16 @@ def test_a_scale_must_hold_the_true_value(tmp_path: Path) -> None:
     path.write_text(text.replace("high = 10_000\nreveal", "high = 100\nreveal"), encoding="utf-8")
     with pytest.raises(LessonFileError, match="scale must contain the true value, 312 ×"):
         read_lesson(path)
+
+
+def test_a_page_shows_the_visitors_scenario_with_its_controls_set() -> None:
+    lesson = lessons()["kv_cache"]
+    visit = catalogue_case({"model": "qwen3-8b", "batch": 4})
+    case = lesson.page_case(visit.scenario, visit.model, visit.machine, {"input_tokens": 77})
+    assert (case.scenario.model, case.scenario.batch, case.scenario.input_tokens) == ("qwen3-8b", 4, 77)
+    assert dict(case.settings) == {"cache": True}
+    assert lesson.filled("{input_tokens} {kv_heads}", {"input_tokens": 1024}) == "1,024 8"
+    assert fill("{input_tokens} for {model_name}", case, lesson.quantities) == "77 for Qwen3 8B"
 
 
 def test_names_in_braces() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from core.errors import RecordError, RequestError
 from core.lesson import notebook as notebook_module
 from core.lesson.exercise import Verdict, draw
-from core.lesson.lesson import CONFIDENCES
 from core.lesson.lesson_file import lessons
+from core.lesson.lesson_records import CONFIDENCES
 from core.lesson.notebook import MOST_BYTES, MOST_ENTRIES, LessonProgress, Notebook, load
 from core.lesson.prediction import predict_choice, predict_number, skip_prediction, true_amount, true_option
 

@@ -13,8 +13,8 @@ from core.errors import FormatError
 from core.lesson.amount import Amount
 from core.lesson.catalogue_case import catalogue_case
 from core.lesson.quantities import kv_cache, prefill_and_decode
+from core.lesson.quantities.answer_timeline import MOST_TICKS, timeline, tokens_per_s_by_batch
 from core.lesson.quantities.kv_cache import work_by_step
-from core.lesson.quantities.prefill_and_decode import MOST_TICKS, timeline, tokens_per_s_by_batch
 
 LLAMA_70B: dict[str, Any] = {"model": "llama-2-70b", "batch": 8, "input_tokens": 3840, "output_tokens": 256}
 values: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.ui import frame
+from core.ui import frame, print_view
 
 ICON = Path(__file__).parent / "assets" / "images" / "icon.svg"
 
 st.set_page_config(page_title="LLM inference lab", page_icon=str(ICON), layout="wide")
 frame.dress()
+with st.sidebar:
+    print_view.switch()
 st.navigation(
     [st.Page("pages/lab.py", title="Engine lab", icon=":material/science:", default=True)],
 ).run()

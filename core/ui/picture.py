@@ -13,7 +13,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.ui import export
+from core.ui import export, print_view
 from core.ui.palette import stylesheet
 from core.ui.svg import Drawing
 
@@ -79,7 +79,7 @@ def show(picture: Picture, key: str) -> None:
     _component(data={"svg": picture.drawing.markup(), "alt": picture.alt}, key=f"{key}_picture")
     if picture.look_at:
         st.caption(picture.look_at)
-    table = st.expander("Numbers of this picture", key=f"{key}_table", on_change="rerun")
+    table = print_view.fold("Numbers of this picture", key=f"{key}_table")
     if table.open:
-        with table:
+        with table.place:
             export.show_table(picture.columns, picture.rows, key=key, file_name=key.replace("_", "-"))

@@ -14,6 +14,8 @@ from typing import Final
 
 import streamlit as st
 
+from core.ui import print_view
+
 _LINE: Final = (
     "font-family:ui-monospace,monospace;font-size:.9rem;line-height:1.55;overflow-wrap:anywhere;"
     "border-left:3px solid color-mix(in srgb,currentColor 30%,transparent);padding-left:.7rem"
@@ -27,12 +29,17 @@ _ROW: Final = "border-top:1px solid color-mix(in srgb,currentColor 14%,transpare
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One symbol of a formula: what it means, its value today, and where that comes from."""
+    """One symbol of a formula: what it means, its value today, and where that comes from.
+
+    Attributes:
+        url: where the source can be read; empty where it has no address.
+    """
 
     symbol: str
     meaning: str
     value: str
     source: str
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +71,9 @@ def show(number: WorkedNumber, key: str) -> None:
     st.html(_inputs(number.inputs))
     if number.note:
         st.caption(number.note)
-    python = st.expander("Python that gives this number", key=f"{key}_python", on_change="rerun")
+    python = print_view.fold("Python that gives this number", key=f"{key}_python")
     if python.open:
-        with python:
+        with python.place:
             st.code(number.python, language="python")
 
 
@@ -77,12 +84,19 @@ def _inputs(inputs: Sequence[Input]) -> str:
     rows = "".join(
         f'<tr style="{_ROW}"><th scope="row" style="{_CELL};font-weight:600">{escape(item.symbol)}</th>'
         + "".join(
-            f'<td style="{_CELL}">{escape(text)}</td>' for text in (item.meaning, item.value, item.source)
+            f'<td style="{_CELL}">{text}</td>'
+            for text in (escape(item.meaning), escape(item.value), _source(item))
         )
         + "</tr>"
         for item in inputs
     )
     return f'<table style="{_TABLE}" aria-label="Inputs"><tr>{head}</tr>{rows}</table>'
+
+
+def _source(item: Input) -> str:
+    if not item.url.startswith("https://"):
+        return escape(item.source)
+    return f'<a href="{escape(item.url)}" target="_blank" rel="noopener">{escape(item.source)}</a>'
 
 
 def _with_meanings(formula: str, inputs: Sequence[Input]) -> str:

@@ -309,6 +309,16 @@ def test_a_run_without_a_result_says_why_and_keeps_the_settings(
     assert state(press_run(app)) == "measuring"
 
 
+def test_a_failure_belongs_to_its_settings(open_app: Open, lab: FakeLab) -> None:
+    app = press_run(open_app())
+    lab.end(the_job(lab), JobState.FAILED, "The worker was killed.")
+    look_again(app)
+    settled(app.selectbox(key="lab_weights").select("bf16").run())
+    assert state(app) == "nothing"
+    settled(app.selectbox(key="lab_weights").select("int4").run())
+    assert state(app) == "failed"
+
+
 def test_cancel_stops_the_job(open_app: Open, lab: FakeLab) -> None:
     app = open_app()
     assert app.button(key="lab_cancel").disabled

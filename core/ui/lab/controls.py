@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.catalog.formats import FORMATS
 from core.errors import UserError
-from core.lab.request import CACHES, MAX_NEW_TOKENS, MAX_PROMPT_CHARACTERS, RunRequest
+from core.lab.request import CACHES, EMBEDDED_MODEL, MAX_NEW_TOKENS, MAX_PROMPT_CHARACTERS, RunRequest
 from core.lab.status import LabStatus
 from core.ui.lab import models, settings
 from core.ui.lab.link import LIMITS
@@ -88,9 +88,10 @@ def more(status: LabStatus) -> None:
 
 def problem(request: RunRequest, status: LabStatus) -> str:
     """What is wrong with the settings, as a sentence; empty where nothing is."""
+    if request.model == EMBEDDED_MODEL and status.info.model_message:
+        return status.info.model_message
     if status.models and request.model not in status.models:
-        name = models.short(request.model)
-        return status.info.model_message or f"{name} does not fit this computer. Choose another model."
+        return f"{models.short(request.model)} does not fit this computer. Choose another model."
     try:
         request.validate()
     except UserError as mistake:

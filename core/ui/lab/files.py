@@ -88,6 +88,13 @@ def _load_trouble() -> None:
         st.error(sentence)
 
 
+def loaded_buttons(record: RunRecord) -> None:
+    """While a loaded run is shown, the controls wait: leave it, or take its settings over."""
+    with st.container(horizontal=True):
+        st.button("Close it and predict again", key="lab_close", on_click=close_loaded)
+        st.button("Take its settings", key="lab_repeat", on_click=repeat_here, args=(record,))
+
+
 def close_loaded() -> None:
     """Go back to this visit's own runs. Meant as a callback."""
     runs.show_loaded(None)

@@ -82,14 +82,13 @@ def bench(lab: Lab, visits: Visits, places: Places) -> None:
         controls.draw(status)
         now = forecast(lab, settings.current())
         _run_row(lab, visits, status, now)
-    loaded = runs.loaded()
-    record = loaded or runs.of(settings.current())
+    record = runs.loaded() or runs.of(settings.current())
     if not st.session_state[_WATCHING]:
         with places.state:
             _at_rest(record, now)
     _results(places, lab, visits, now, record)
     with places.records:
-        _records(record, loaded)
+        _records(record)
     # Last of all, so that every widget of this fragment has been drawn before it starts anew.
     if runs.just_started():
         st.rerun()
@@ -140,16 +139,18 @@ def _start(lab: Lab, visits: Visits) -> None:
 
 def _at_rest(record: RunRecord | None, now: Forecast) -> None:
     """Where things stand while nothing is under way, and the text that was written."""
-    if runs.trouble():
-        state_card("failed", runs.trouble())
+    trouble = runs.trouble(settings.current())
+    if trouble:
+        state_card("failed", trouble)
     elif record is None:
         state_card("nothing", _nothing(now))
     elif runs.loaded() is not None:
         state_card("elsewhere", f"{files.when(record)}, {files.what(record)}, on {files.where(record)}.")
+        files.loaded_buttons(record)
     else:
         state: State = "noisy" if record.noisy else "measured"
         state_card(state, f"{files.when(record)}, {files.what(record)}, on {files.where(record)}.")
-    text = record.text if record is not None and not runs.trouble() else ""
+    text = record.text if record is not None and not trouble else ""
     answer(text, "The answer appears here." if record is None else "The model wrote nothing.")
 
 
@@ -197,13 +198,9 @@ def _case_of(record: RunRecord) -> Case | None:
     return Case(record.request, model, record.calibration.machine(), record.prediction)
 
 
-def _records(record: RunRecord | None, loaded: RunRecord | None) -> None:
+def _records(record: RunRecord | None) -> None:
     if record is not None:
-        with st.container(horizontal=True):
-            files.save_button(record)
-            if loaded is not None:
-                st.button("Close this record", key="lab_close", on_click=files.close_loaded)
-                st.button("Take its settings", key="lab_repeat", on_click=files.repeat_here, args=(loaded,))
+        files.save_button(record)
     fold = st.expander("Load a saved run", key="lab_load_fold", on_change="rerun", icon=":material/upload:")
     if fold.open:
         with fold:

@@ -57,7 +57,7 @@ def _start(visits: Visits, request: RunRequest | None, submit: Callable[[], str]
     try:
         mine = OwnJob(submit(), owner(), request)
     except UserError as refusal:
-        st.session_state[_TROUBLE] = str(refusal)
+        _set_trouble(str(refusal), request)
         return
     st.session_state[_JOB] = mine
     visits.remember(visit_key.known_key() or owner(), mine)
@@ -79,7 +79,7 @@ def cancel(lab: Lab, job_id: str) -> None:
 def can_reattach(lab: Lab, visits: Visits, key: str) -> bool:
     """Whether this tab started a job before it was reloaded, and the lab still knows it."""
     mine = visits.job_of(key)
-    if mine is None or job() is not None or records() or trouble():
+    if mine is None or job() is not None or records() or _TROUBLE in st.session_state:
         return False
     try:
         lab.snapshot(mine.id)
@@ -99,22 +99,23 @@ def reattach(visits: Visits, key: str) -> RunRequest | None:
 
 def finish(snapshot: JobSnapshot) -> None:
     """Put an ended job away: its record among the runs, or the sentence that says why there is none."""
-    mine = st.session_state.pop(_JOB, None)
+    mine: OwnJob | None = st.session_state.pop(_JOB, None)
+    request = mine.request if mine is not None else None
     if snapshot.state is not JobState.DONE:
-        st.session_state[_TROUBLE] = snapshot.message
+        _set_trouble(snapshot.message, request)
         return
-    if mine is None or mine.request is None:  # a calibration: the lab itself keeps it
+    if request is None:  # a calibration: the lab itself keeps it
         return
     try:
         add(RunRecord.from_json(snapshot.result))
     except UserError as fault:
-        st.session_state[_TROUBLE] = str(fault)
+        _set_trouble(str(fault), request)
 
 
 def lost(sentence: str) -> None:
     """The job is not known any more, for example after a restart of the server."""
-    st.session_state.pop(_JOB, None)
-    st.session_state[_TROUBLE] = sentence
+    mine: OwnJob | None = st.session_state.pop(_JOB, None)
+    _set_trouble(sentence, mine.request if mine is not None else None)
 
 
 def add(record: RunRecord) -> None:
@@ -132,9 +133,14 @@ def of(request: RunRequest) -> RunRecord | None:
     return next((record for record in reversed(records()) if record.request == request), None)
 
 
-def trouble() -> str:
-    """Why the last run gave no result; empty where it did."""
-    return str(st.session_state.get(_TROUBLE, ""))
+def trouble(now: RunRequest) -> str:
+    """Why the last job gave no result, while the settings are still those of that job; else empty."""
+    sentence, request = st.session_state.get(_TROUBLE, ("", None))
+    return str(sentence) if request in {None, now} else ""
+
+
+def _set_trouble(sentence: str, request: RunRequest | None) -> None:
+    st.session_state[_TROUBLE] = (sentence, request)
 
 
 def clear_trouble() -> None:

@@ -106,8 +106,8 @@ def _preparing(status: LabStatus) -> None:
     words = {
         "starting": "The measuring process starts; that takes a few seconds.",
         "restarting": "The measuring process ended and starts again.",
-        "warming": f"Once, this computer's speed is measured, so that runs can be predicted. Now: "
-        f"{status.phase or 'loading'}.",
+        "warming": "The model is loaded, and this computer's speed is measured once, so that runs can be "
+        f"predicted. Now: {status.phase or 'loading'}.",
     }
     state_card("starting", words.get(status.state, "One moment."), status.fraction)
 

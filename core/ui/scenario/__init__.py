@@ -1,0 +1,1 @@
+"""The scenario on a page: its record in the session and the link, its bar, and what a visitor brings."""

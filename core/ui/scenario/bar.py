@@ -1,0 +1,77 @@
+"""The scenario bar: one line on every page that uses the scenario; it opens to edit.
+
+A page draws it inside the fragment of its main picture, so that a change redraws that fragment
+alone.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.ui import print_view
+from core.ui.plain import plain
+from core.ui.scenario import editor, record, words
+
+
+def draw() -> None:
+    """The line with its editor, the link to copy, and what had to be repaired in the address."""
+    with st.container(horizontal=True, vertical_alignment="top"):
+        line = words.line(record.case_of(record.current()))
+        if print_view.is_on():
+            st.markdown(f"**{plain(line)}**")
+        else:
+            part = st.expander(plain(line), key="scenario_bar", icon=":material/tune:", on_change="rerun")
+            if part.open:
+                with part:
+                    editor.draw()
+        _copy_link()
+    for note in record.notes():
+        st.warning(plain(note), icon=":material/link:")
+    _split()
+
+
+def slide(name: str) -> None:
+    """A slider for one of the counts: its steps are the powers of two, and today's value."""
+    now = getattr(record.current(), name)
+    key = f"scenario_slide_{name}"
+    st.session_state[key] = now
+    st.select_slider(
+        words.LABELS[name],
+        editor.steps(name, now),
+        key=key,
+        format_func=lambda value: f"{value:,}",
+        help=words.HELP[name],
+        on_change=_slid,
+        args=(name,),
+    )
+
+
+def _slid(name: str) -> None:
+    record.change(**{name: st.session_state.get(f"scenario_slide_{name}")})
+
+
+def _copy_link() -> None:
+    part = print_view.pop("Link", key="scenario_link", icon=":material/link:", width=420)
+    if not part.open:
+        return
+    with part.place:
+        st.code(record.address(), language=None, wrap_lines=True)
+        now = record.current()
+        if {now.model, now.accelerator} & set(record.own().keys):
+            st.caption(
+                "This scenario uses something of your own. A link does not carry it: send the saved file too."
+            )
+        else:
+            st.caption("Whoever opens it sees this scenario.")
+
+
+def _split() -> None:
+    """A link may ask for a split over chips, which has no control yet; this is the way back."""
+    now = record.current()
+    if (now.tp, now.pp, now.ep) != (1, 1, 1):
+        st.button(
+            "Do not split the model over chips",
+            key="scenario_unsplit",
+            on_click=record.change,
+            kwargs={"tp": 1, "pp": 1, "ep": 1},
+        )

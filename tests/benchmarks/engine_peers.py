@@ -151,18 +151,44 @@ def figures(decode: Times, prefill: Times) -> list[Figure]:
     decoding = f"{PROMPT_TOKENS} prompt and {NEW_TOKENS} new tokens, {conditions}"
     rows = [
         ratio(
-            "engine decode / transformers bf16 generate", decode, "transformers", best_decode, 2.5, decoding
+            "engine decode / transformers bf16 generate",
+            decode,
+            "transformers",
+            best_decode,
+            target=2.5,
+            conditions=decoding,
         ),
-        ratio("engine decode / llama.cpp Q4_1", decode, "llama.cpp", best_decode, 0.5, decoding),
-        ratio("engine prefill of 512 / llama.cpp Q4_1", prefill, "llama.cpp", best_prefill, 1.0, conditions),
-        ratio("engine int4 prefill of 512 / llama.cpp Q4_1", prefill, "llama.cpp", "int4", 1.0, conditions),
+        ratio(
+            "engine decode / llama.cpp Q4_1",
+            decode,
+            "llama.cpp",
+            best_decode,
+            target=0.5,
+            conditions=decoding,
+        ),
+        ratio(
+            "engine prefill of 512 / llama.cpp Q4_1",
+            prefill,
+            "llama.cpp",
+            best_prefill,
+            target=1.0,
+            conditions=conditions,
+        ),
+        ratio(
+            "engine int4 prefill of 512 / llama.cpp Q4_1",
+            prefill,
+            "llama.cpp",
+            "int4",
+            target=1.0,
+            conditions=conditions,
+        ),
     ]
     rows += [speed(f"decode, {name}", times, 1, decoding) for name, times in decode.items()]
     rows += [speed(f"prefill, {name}", times, PREFILL_TOKENS, conditions) for name, times in prefill.items()]
     return rows
 
 
-def ratio(name: str, times: Times, peer: str, ours: str, target: float, conditions: str) -> Figure:
+def ratio(name: str, times: Times, peer: str, ours: str, *, target: float, conditions: str) -> Figure:
     """How many times as fast ours is as the peer."""
     rounds = sorted(theirs / mine for theirs, mine in zip(times[peer], times[ours], strict=True))
     value = statistics.median(times[peer]) / statistics.median(times[ours])

@@ -57,35 +57,32 @@ class Sample:
 def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[MeasuredRate, ...]:
     """Fit every rate that a machine needs.
 
-    The layers' matrix products have one rate a format, whatever the operator: a rate that differs by
-    name would hide what the size does. The head has one of its own, because its matrix may be shared
-    with the input table and so be kept in another layout. Every other operator has a rate of its own by
-    format, because one may call the library once and another three times. Each kind also has one for
-    every format, the fallback.
+    Every operator has a rate of its own by format: one calls the library once and another three times,
+    and a kernel reads short rows and long rows at different speed. Beside them stands one rate for each
+    kind, for operators that were not sampled: by format for matrix products, for every format elsewhere.
+    The head comes in one size, so its fixed cost is that of its kind.
 
     Args:
         samples: of all operators.
         kernels: format -> what computes its matrix products.
     """
-    heads = [sample for sample in samples if sample.operator == HEAD]
     linears = [sample for sample in samples if sample.kind == "linear" and sample.operator != HEAD]
     others = [sample for sample in samples if sample.kind != "linear"]
-    rates = {
+    products = {
         name: replace(_fit(group), format=name, kernel=kernels.get(name, ""))
         for name, group in _grouped(linears, lambda s: s.format).items()
     }
-    by_head = [
-        _fit_slope(group, rates[name].rate.fixed_s if name in rates else 0.0)
-        for name, group in _grouped(heads, lambda s: s.format).items()
-    ]
-    by_operator = [
-        replace(_fit(group), format=name, operator=operator)
-        for (operator, name), group in _grouped(others, lambda s: (s.operator, s.format)).items()
-    ]
     by_kind = [
         replace(_fit(group), format=ANY_FORMAT) for group in _grouped(others, lambda s: s.kind).values()
     ]
-    return (*rates.values(), *by_head, *by_operator, *by_kind)
+    by_operator = []
+    for (operator, name), group in _grouped(samples, lambda s: (s.operator, s.format)).items():
+        if operator == HEAD:
+            fitted = _fit_slope(group, products[name].rate.fixed_s if name in products else 0.0)
+        else:
+            fitted = _fit(group)
+        by_operator.append(replace(fitted, format=name, operator=operator))
+    return (*products.values(), *by_kind, *by_operator)
 
 
 def _fit(samples: Sequence[Sample]) -> MeasuredRate:
@@ -105,7 +102,7 @@ def _fit_slope(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
     bytes_per_s = sum(sample.num_bytes for sample in samples) / left_s
     flops = sum(sample.flops for sample in samples)
     rate = Rate(fixed_s, bytes_per_s, (1.0,), (flops / left_s if flops else UNLIMITED,))
-    return replace(_rate(samples, rate), operator=samples[0].operator, format=samples[0].format)
+    return _rate(samples, rate)
 
 
 def _rate(samples: Sequence[Sample], rate: Rate) -> MeasuredRate:
@@ -155,3 +152,8 @@ def _grouped(samples: Iterable[Sample], key: Callable[[Sample], Key]) -> dict[Ke
     for sample in samples:
         groups[key(sample)].append(sample)
     return dict(groups)
+
+
+def scaled(rates: Sequence[MeasuredRate], factor: float) -> tuple[MeasuredRate, ...]:
+    """The same rates with fixed costs times ``factor``: what is left of them where calls overlap."""
+    return tuple(replace(row, rate=replace(row.rate, fixed_s=row.rate.fixed_s * factor)) for row in rates)

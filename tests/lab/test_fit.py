@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.analytic.table import Kind
-from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, fit_rates
+from core.lab.calibration import MeasuredRate
+from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, fit_rates, scaled
 
 FIXED_S, BYTES_PER_S = 20e-6, 10e9
 FLOPS_PER_S = {1: 20e9, 16: 50e9, 256: 100e9}
@@ -29,19 +30,23 @@ def streaming(kind: Kind, operator: str, format: str, num_bytes: float) -> Sampl
 SAMPLES = [linear(rows, features) for rows in FLOPS_PER_S for features in (256, 512, 1024, 2048)]
 
 
-def test_the_law_of_the_samples_comes_back() -> None:
-    (fitted,) = fit_rates(SAMPLES, {"int8": "a kernel"})
-    assert (fitted.kind, fitted.format, fitted.kernel, fitted.operator) == ("linear", "int8", "a kernel", "")
-    assert fitted.rate.fixed_s == pytest.approx(FIXED_S)
-    assert fitted.rate.bytes_per_s == pytest.approx(BYTES_PER_S)
-    assert fitted.rate.rows == (1.0, 16.0, 256.0)
-    assert fitted.rate.flops_per_s[1:] == pytest.approx((50e9, 100e9))
-    assert fitted.spread == pytest.approx(0.02)
+def of(operator: str, samples: list[Sample]) -> MeasuredRate:
+    return next(rate for rate in fit_rates(samples, {"int8": "a kernel"}) if rate.operator == operator)
+
+
+def test_the_law_of_the_samples_comes_back_for_the_operator_and_for_its_kind() -> None:
+    for fitted in (of("", SAMPLES), of("qkv", SAMPLES)):
+        assert (fitted.kind, fitted.format) == ("linear", "int8")
+        assert fitted.rate.fixed_s == pytest.approx(FIXED_S)
+        assert fitted.rate.bytes_per_s == pytest.approx(BYTES_PER_S)
+        assert fitted.rate.rows == (1.0, 16.0, 256.0)
+        assert fitted.rate.flops_per_s[1:] == pytest.approx((50e9, 100e9))
+        assert fitted.spread == pytest.approx(0.02)
+    assert of("", SAMPLES).kernel == "a kernel"
 
 
 def test_on_one_row_compute_takes_as_long_as_memory_and_never_longer() -> None:
-    (fitted,) = fit_rates(SAMPLES, {})
-    assert fitted.rate.flops_per_s[0] == pytest.approx(2 * BYTES_PER_S)
+    assert of("qkv", SAMPLES).rate.flops_per_s[0] == pytest.approx(2 * BYTES_PER_S)
 
 
 @given(noise=st.lists(st.floats(0.9, 1.1), min_size=4, max_size=4))
@@ -58,10 +63,15 @@ def test_a_tenth_of_noise_moves_a_predicted_time_by_little_more(noise: list[floa
 
 def test_the_head_has_its_own_rate_and_the_layers_fixed_cost() -> None:
     head = replace(linear(1, 4096, HEAD), seconds=FIXED_S + 4096**2 / 5e9)
-    fitted = {rate.operator: rate for rate in fit_rates([*SAMPLES, head], {})}
-    assert fitted[HEAD].rate.fixed_s == pytest.approx(FIXED_S)
-    assert fitted[HEAD].rate.bytes_per_s == pytest.approx(5e9)
-    assert fitted[""].rate.bytes_per_s == pytest.approx(BYTES_PER_S), "the head does not bend the layers' law"
+    assert of(HEAD, [*SAMPLES, head]).rate.fixed_s == pytest.approx(FIXED_S)
+    assert of(HEAD, [*SAMPLES, head]).rate.bytes_per_s == pytest.approx(5e9)
+    assert of("", [*SAMPLES, head]).rate.bytes_per_s == pytest.approx(BYTES_PER_S), "it does not bend theirs"
+
+
+def test_fixed_costs_shrink_where_calls_overlap_and_nothing_else_changes() -> None:
+    (half, *_) = scaled(fit_rates(SAMPLES, {}), 0.5)
+    assert half.rate.fixed_s == pytest.approx(FIXED_S / 2)
+    assert half.rate.bytes_per_s == pytest.approx(BYTES_PER_S)
 
 
 def test_operators_of_one_kind_keep_rates_of_their_own_beside_a_shared_one() -> None:

@@ -18,7 +18,7 @@ from core.engine.engine import Engine
 from core.errors import FormatError
 from core.lab.calibration import Calibration, MeasuredRate
 from core.lab.calibration_file import fingerprint
-from core.lab.fit import Sample, fit_rates
+from core.lab.fit import Sample, fit_rates, scaled
 from core.lab.host import LoadProbe
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
@@ -35,6 +35,8 @@ FORMATS_RUN: Final = {
     for record in FORMATS.values()
     if "weights" in record.uses and record.id != "fp16"
 }
+#: Fixed costs keep at least this part, however much calls overlap.
+_LEAST_FACTOR: Final = 0.05
 #: A calibration whose samples scatter by more than this is noisy.
 _MOST_SPREAD: Final = 0.25
 
@@ -61,7 +63,7 @@ class Effort:
     matrix_repeats: int
 
 
-QUICK: Final = Effort("quick", 3, (32, 1024), 8, (4, 16, 64, 256), 2, (1024,), 1024, 5)
+QUICK: Final = Effort("quick", 3, (32, 1024), 12, (4, 16, 64, 256), 2, (1024,), 1024, 5)
 FULL: Final = Effort(
     "full", 3, (32, 256, 1024, 2048), 20, (2, 4, 8, 16, 32, 64, 128, 256, 512), 4, (1024, 2048), 2048, 8
 )
@@ -88,7 +90,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         steps.append(step)
         kernels[weights] = engine.kernels["gate_up"]
     report(PHASE, 1.0)
-    rates = fit_rates(samples, kernels)
+    rates, step_fixed_s = _whole_steps(fit_rates(samples, kernels), steps)
     peaks |= _peaks_of_products(samples, peaks)
     return Calibration(
         fingerprint=fingerprint(device, device_name(device)),
@@ -100,7 +102,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         bandwidths=bandwidths,
         peak_flops_per_s=peaks,
         rates=rates,
-        step_fixed_s=_step_fixed_s(steps),
+        step_fixed_s=step_fixed_s,
         noisy=tuple(load.stop().reasons() + _scatter(rates)),
     )
 
@@ -124,10 +126,31 @@ def _peaks_of_products(samples: list[Sample], known: dict[str, float]) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A whole decode step, and what its operators took when each was timed."""
+    """A whole decode step, what its operators took when each was timed, and how many calls they are."""
 
     whole_s: float
     operators_s: float
+    calls: tuple[tuple[str, str], ...]
+
+
+def _whole_steps(
+    rates: tuple[MeasuredRate, ...], steps: list[_Step]
+) -> tuple[tuple[MeasuredRate, ...], float]:
+    """Make the sum over operators agree with whole steps, and return what a step costs besides them.
+
+    A step takes longer than its operators one by one: the rest is its fixed cost. Or it takes less,
+    because calls overlap with work when nobody waits for each (a GPU's launches): then the fixed costs
+    of the calls shrink until the sum is right.
+    """
+    rest_s = spread([step.whole_s - step.operators_s for step in steps]).median_s
+    if rest_s >= 0:
+        return rates, rest_s
+    fixed_s = {(row.operator, row.format): row.rate.fixed_s for row in rates if row.operator}
+    factors = [
+        1 + (step.whole_s - step.operators_s) / max(sum(fixed_s[call] for call in step.calls), 1e-9)
+        for step in steps
+    ]
+    return scaled(rates, max(spread(factors).median_s, _LEAST_FACTOR)), 0.0
 
 
 def _measure(engine: Engine, effort: Effort) -> tuple[list[Sample], _Step]:
@@ -144,13 +167,9 @@ def _measure(engine: Engine, effort: Effort) -> tuple[list[Sample], _Step]:
     narrow = OperatorClock(engine, (0,))
     for tokens in effort.long_tokens:
         samples += narrow.samples(tokens, tokens, effort.prefill_repeats)
-    # The last sample is the choice from a part of the logits, which a step does not make.
-    return samples, _Step(whole.median_s, sum(sample.seconds for sample in first[:-1]))
-
-
-def _step_fixed_s(steps: list[_Step]) -> float:
-    """What a step takes besides its operators: planning, laying out, the end of the loop."""
-    return max(0.0, spread([step.whole_s - step.operators_s for step in steps]).median_s)
+    step = first[:-1]  # the last sample is the choice from a part of the logits, which no step makes
+    calls = tuple((sample.operator, sample.format) for sample in step)
+    return samples, _Step(whole.median_s, sum(sample.seconds for sample in step), calls)
 
 
 def _scatter(rates: tuple[MeasuredRate, ...]) -> list[str]:

@@ -11,6 +11,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -53,8 +54,8 @@ def measure() -> list[Figure]:
     prefill: dict[str, Callable[[], float]] = {}
     for weights, kv in FORMATS.items():
         engine = Engine.load(EMBEDDED, weights=weights, kv=kv, threads=THREADS)
-        decode[weights] = lambda engine=engine: engine_decode_s(engine)
-        prefill[weights] = lambda engine=engine: engine_prefill_s(engine)
+        decode[weights] = partial(engine_decode_s, engine)
+        prefill[weights] = partial(engine_prefill_s, engine)
     server = llama_server()
     decode["llama.cpp"] = lambda: llama_times_s(server, PROMPT_TOKENS, NEW_TOKENS)[1]
     prefill["llama.cpp"] = lambda: llama_times_s(server, PREFILL_TOKENS, 1)[0]

@@ -109,17 +109,28 @@ def _ratio(name: str, predicted_s: float, samples: Spread, noisy: bool) -> Ratio
 
 
 def _operators(record: RunRecord, phase: str) -> tuple[Ratio, ...]:
-    """The operators that were both predicted and profiled, in execution order."""
-    predicted = record.prediction.prefill if phase == "prefill" else record.prediction.decode
-    measured = record.measured.operators_s.get(phase, {})
-    if predicted is None:
+    """The operators that were both predicted and profiled, in execution order.
+
+    Timing each operator makes the profiled pass slower than a plain one, so that its times are scaled
+    to what the plain pass took besides its fixed cost.
+    """
+    prefill = phase == "prefill"
+    predicted = record.prediction.prefill if prefill else record.prediction.decode
+    plain = record.prefill_spread if prefill else record.decode_spread
+    measured = {name: spread(times_s) for name, times_s in record.measured.operators_s.get(phase, {}).items()}
+    if predicted is None or plain is None or not measured:
         return ()
-    noisy = bool(record.noisy)
+    profiled_s = sum(summary.median_s for summary in measured.values())
+    scale = min((plain.median_s - predicted.fixed_s) / profiled_s, 1.0) if profiled_s > 0 else 1.0
     return tuple(
-        _ratio(name, predicted_s, spread(measured[name]), noisy)
+        _ratio(name, predicted_s, _scaled(measured[name], max(scale, 0.0)), bool(record.noisy))
         for name, predicted_s in predicted.operators_s.items()
-        if measured.get(name) and predicted_s > 0
+        if name in measured and predicted_s > 0
     )
+
+
+def _scaled(times: Spread, factor: float) -> Spread:
+    return Spread(times.median_s * factor, times.p10_s * factor, times.p90_s * factor, times.count)
 
 
 def _verdict(ttft: Ratio, tpot: Ratio | None, noisy: bool) -> Verdict:

@@ -18,7 +18,8 @@ DEFINITIONS: Final[dict[str, str]] = {
     "repeats": "After the visible run: warm-up until three steps agree within 5 %, then at least 30 decode "
     "steps at the run's mean context, and 3 prefills of its prompt (without a cache, 3 of each).",
     "operators": "Seconds by operator, all its repeats in one pass together, in a separate pass that "
-    "times each operator; timing itself makes that pass slower.",
+    "times each operator. Timing itself makes that pass slower, so a comparison scales its times to the "
+    "plain pass.",
     "mbu": "(weights read + KV cache read and written) / (TPOT x read bandwidth measured beside the run).",
     "spread": "Median, 10th and 90th percentile.",
     "peak_memory_bytes": "The engine's own tensors at their fullest; resident_bytes is the whole process.",

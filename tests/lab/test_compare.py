@@ -30,6 +30,14 @@ def test_every_step_and_every_operator_meets_its_own_prediction() -> None:
     assert {"qkv", "attention", "lm_head"} <= {row.name for row in comparison.decode}
 
 
+def test_a_profile_that_was_slower_than_the_plain_pass_is_scaled_to_it() -> None:
+    run = record()
+    decode = {name: tuple(2 * v for v in times) for name, times in run.measured.operators_s["decode"].items()}
+    slow = replace(run.measured, operators_s={"decode": decode})
+    rows = compare(replace(run, measured=slow)).decode
+    assert all(row.ratio == pytest.approx(1.0, abs=0.03) for row in rows)
+
+
 def slow_operator(name: str, extra_s: float) -> RunRecord:
     """A run in which one operator of the decode took longer, and nothing else."""
     run = record()

@@ -18,7 +18,7 @@ from core.engine.engine import Engine
 from core.errors import FormatError
 from core.lab.calibration import Calibration, MeasuredRate
 from core.lab.calibration_file import fingerprint
-from core.lab.fit import Sample, fit_rates, scaled
+from core.lab.fit import Sample, fit_rates, without_clock
 from core.lab.host import LoadProbe
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
@@ -35,8 +35,6 @@ FORMATS_RUN: Final = {
     for record in FORMATS.values()
     if "weights" in record.uses and record.id != "fp16"
 }
-#: Fixed costs keep at least this part, however much calls overlap.
-_LEAST_FACTOR: Final = 0.05
 #: A calibration whose samples scatter by more than this is noisy.
 _MOST_SPREAD: Final = 0.25
 
@@ -126,50 +124,51 @@ def _peaks_of_products(samples: list[Sample], known: dict[str, float]) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A whole decode step, what its operators took when each was timed, and how many calls they are."""
+    """A whole decode step, its operators one by one, and what timing added to each of those calls."""
 
     whole_s: float
     operators_s: float
-    calls: tuple[tuple[str, str], ...]
+    calls: int
+    clock_s: float
+
+    @property
+    def fixed_s(self) -> float:
+        """What a step costs besides its operators: planning, laying out, the end of the loop."""
+        return self.whole_s - (self.operators_s - self.calls * self.clock_s)
 
 
 def _whole_steps(
     rates: tuple[MeasuredRate, ...], steps: list[_Step]
 ) -> tuple[tuple[MeasuredRate, ...], float]:
-    """Make the sum over operators agree with whole steps, and return what a step costs besides them.
-
-    A step takes longer than its operators one by one: the rest is its fixed cost. Or it takes less,
-    because calls overlap with work when nobody waits for each (a GPU's launches): then the fixed costs
-    of the calls shrink until the sum is right.
-    """
-    rest_s = spread([step.whole_s - step.operators_s for step in steps]).median_s
-    if rest_s >= 0:
-        return rates, rest_s
-    fixed_s = {(row.operator, row.format): row.rate.fixed_s for row in rates if row.operator}
-    factors = [
-        1 + (step.whole_s - step.operators_s) / max(sum(fixed_s[call] for call in step.calls), 1e-9)
-        for step in steps
-    ]
-    return scaled(rates, max(spread(factors).median_s, _LEAST_FACTOR)), 0.0
+    """Take the clock out of the rates, and return what a step costs besides its operators."""
+    clock_s = max(spread([step.clock_s for step in steps]).median_s, 0.0)
+    fixed_s = max(spread([step.fixed_s for step in steps]).median_s, 0.0)
+    return without_clock(rates, clock_s), fixed_s
 
 
 def _measure(engine: Engine, effort: Effort) -> tuple[list[Sample], _Step]:
     """All samples of one format: single tokens through all layers, many through a pair."""
     every = OperatorClock(engine, range(engine.spec.num_layers))
-    first = every.samples(1, effort.decode_contexts[0], effort.decode_repeats)
-    whole = spread(engine.measure_steps(effort.decode_contexts[0], steps=effort.decode_repeats))
-    samples = list(first)
-    for context in effort.decode_contexts[1:]:
+    samples = []
+    for context in effort.decode_contexts:
         samples += every.samples(1, context, effort.decode_repeats)
+    step = _step(engine, every, effort)
     pair = OperatorClock(engine, (0, 1))
     for tokens in effort.prefill_tokens:
         samples += pair.samples(tokens, tokens, effort.prefill_repeats)
     narrow = OperatorClock(engine, (0,))
     for tokens in effort.long_tokens:
         samples += narrow.samples(tokens, tokens, effort.prefill_repeats)
-    step = first[:-1]  # the last sample is the choice from a part of the logits, which no step makes
-    calls = tuple((sample.operator, sample.format) for sample in step)
-    return samples, _Step(whole.median_s, sum(sample.seconds for sample in step), calls)
+    return samples, step
+
+
+def _step(engine: Engine, clock: OperatorClock, effort: Effort) -> _Step:
+    context, repeats = effort.decode_contexts[0], effort.decode_repeats
+    clock_s = spread(clock.clock_costs(1, context, repeats)).median_s
+    # The last sample is the choice from a part of the logits, which no step makes.
+    operators_s = [sample.seconds for sample in clock.samples(1, context, repeats)[:-1]]
+    whole = spread(engine.measure_steps(context, steps=repeats))
+    return _Step(whole.median_s, sum(operators_s), len(operators_s), clock_s)
 
 
 def _scatter(rates: tuple[MeasuredRate, ...]) -> list[str]:

@@ -86,12 +86,33 @@ class OperatorClock:
     def _sample_part(self, values: Pass) -> None:
         self._sampler.choose(values.logits[:, : values.logits.shape[1] // _PARTS]).tolist()
 
+    def clock_costs(self, new_tokens: int, context: int, repeats: int) -> list[float]:
+        """Seconds that timing adds to each operator, from passes with and without a clock in turn."""
+        costs_s = []
+        for _ in range(repeats):
+            clocked_s = sum(self._pass(new_tokens, context))
+            costs_s.append((clocked_s - self._plain_pass(new_tokens, context)) / len(self._timed))
+        return costs_s
+
     @torch.inference_mode()
-    def _pass(self, new_tokens: int, context: int) -> list[float]:
+    def _plain_pass(self, new_tokens: int, context: int) -> float:
+        values = self._values(new_tokens, context)
+        synchronise(self._engine.device)
+        before = time.perf_counter()
+        for timed in self._timed:
+            timed.run(values)
+        synchronise(self._engine.device)
+        return time.perf_counter() - before
+
+    def _values(self, new_tokens: int, context: int) -> Pass:
         engine = self._engine
         tokens = [(7 * index + 11) % 256 for index in range(context)]
         plan = [(Sequence(tokens, num_cached=context - new_tokens), new_tokens)]
-        values = Pass(Batch.build(plan, engine.device), engine.reserve(context))
+        return Pass(Batch.build(plan, engine.device), engine.reserve(context))
+
+    @torch.inference_mode()
+    def _pass(self, new_tokens: int, context: int) -> list[float]:
+        engine, values = self._engine, self._values(new_tokens, context)
         times_s = []
         synchronise(engine.device)
         before = time.perf_counter()

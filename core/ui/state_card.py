@@ -8,7 +8,9 @@ from typing import Final, Literal
 
 import streamlit as st
 
-State = Literal["nothing", "starting", "queued", "measuring", "measured", "noisy", "failed", "elsewhere"]
+State = Literal[
+    "nothing", "starting", "queued", "measuring", "measured", "noisy", "failed", "elsewhere", "recorded"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ LOOKS: Final[dict[State, _Look]] = {
     "noisy": _Look("Measured here, but noisy", "≈", "#b97510", "double"),
     "failed": _Look("No result", "✕", "#d4483f", "solid"),
     "elsewhere": _Look("Loaded from a file", "⇪", "#8f6bd0", "double"),
+    "recorded": _Look("Recorded on another machine", "⌂", "#8f6bd0", "dashed"),
 }
 
 

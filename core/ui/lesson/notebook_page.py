@@ -1,0 +1,175 @@
+"""The notebook: what was predicted, chosen and answered in this visit, to be saved and loaded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from core.errors import UserError
+from core.lesson.amount import Amount
+from core.lesson.course import course
+from core.lesson.lesson_file import lessons
+from core.lesson.notebook import Notebook, load
+from core.lesson.notebook_entries import Attempt, Chosen
+from core.lesson.prediction import Prediction
+from core.ui import export, print_view
+from core.ui.export import Cell
+from core.ui.lesson import learner
+from core.ui.plain import plain
+
+_LOAD: Final = "notebook_load"
+_OPENED: Final = "notebook_opened"
+
+
+def show() -> None:
+    """Draw the notebook of this visit."""
+    mine = learner.notebook()
+    _keeping(mine)
+    if mine.empty:
+        st.info("Nothing is in it yet. Predictions and answers of the course's pages arrive by themselves.")
+        st.page_link("pages/course.py", label="To the course map", icon=":material/map:")
+    else:
+        _entries(mine)
+
+
+def _keeping(mine: Notebook) -> None:
+    """Save, load, and the warning while there is something to lose."""
+    if not learner.is_saved():
+        st.warning(
+            "This notebook is kept for this visit only: a reload of the browser, or a restart of the server, "
+            "loses what is not saved. Save it to a file to keep it.",
+            icon=":material/warning:",
+        )
+    elif not mine.empty:
+        st.success("Everything in it is in a file.", icon=":material/check_circle:")
+    if print_view.is_on():
+        return
+    st.download_button(
+        "Save the notebook",
+        mine.to_json,
+        "notebook.json",
+        "application/json",
+        key="notebook_save",
+        icon=":material/download:",
+        type="primary",
+        disabled=mine.empty,
+        on_click=learner.mark_saved,
+    )
+    part = print_view.fold("Load a saved notebook", key="notebook_load_fold", icon=":material/upload:")
+    if part.open:
+        with part.place:
+            _load_field(mine)
+
+
+def _load_field(mine: Notebook) -> None:
+    turn = st.session_state.setdefault(_OPENED, 0)
+    file = st.file_uploader(
+        "A notebook file",
+        type="json",
+        key=f"{_LOAD}_{turn}",
+        max_upload_size=1,
+        help="A file that this page saved, here or on another computer; up to 1 MB.",
+    )
+    if file is None:
+        return
+    try:
+        found = load(file.getvalue())
+    except UserError as fault:
+        st.error(plain(str(fault)))
+        return
+    lost = "" if learner.is_saved() else " What is not saved of the present one is lost."
+    st.markdown(plain(f"The file holds {_size(found)}. Opening it replaces the present notebook.{lost}"))
+    st.button("Open it", key="notebook_open", icon=":material/folder_open:", on_click=_open, args=(found,))
+
+
+def _open(found: Notebook) -> None:
+    learner.open_saved(found)
+    st.session_state[_OPENED] += 1  # an empty upload field again
+
+
+def _size(found: Notebook) -> str:
+    counts = (
+        (len(found.predictions), "prediction"),
+        (len(found.chosen), "choice"),
+        (len(found.attempts), "answer"),
+    )
+    return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts)
+
+
+def _entries(mine: Notebook) -> None:
+    st.markdown(plain(course().progress(mine).sentence))
+    if mine.predictions:
+        st.header("Predictions", anchor=False)
+        columns = ("page", "you said", "it is", "how sure", "how close")
+        export.show_table(
+            columns,
+            [_prediction(p) for p in mine.predictions],
+            key="notebook_predictions",
+            file_name="predictions",
+        )
+    if mine.chosen:
+        st.header("Recall and because", anchor=False)
+        export.show_table(
+            ("page", "question", "you chose", "right"),
+            [_chosen(entry) for entry in mine.chosen],
+            key="notebook_chosen",
+            file_name="choices",
+        )
+    if mine.attempts:
+        st.header("Exercises", anchor=False)
+        export.show_table(
+            ("page", "numbers", "you typed", "right", "what was said"),
+            [_attempt(entry) for entry in mine.attempts],
+            key="notebook_attempts",
+            file_name="answers",
+        )
+
+
+def _prediction(made: Prediction) -> tuple[Cell, ...]:
+    if made.kind == "skipped":
+        said = "nothing; you asked to be shown"
+    elif made.value is not None:
+        said = Amount(made.value, made.unit).text
+    else:
+        said = _option_text(made.lesson, made.choice)
+    true = _option_text(made.lesson, made.true_choice) if made.true_choice else ""
+    true = true or Amount(made.true_value, made.unit).text
+    return (_title(made.lesson), said, true, made.confidence or "not asked", made.sentence)
+
+
+def _chosen(entry: Chosen) -> tuple[Cell, ...]:
+    lesson = lessons().get(entry.lesson)
+    choice = None
+    if lesson is not None:
+        recall = lesson.recall.choice if lesson.recall else None
+        choice = lesson.because if entry.kind == "because" else recall
+    known = choice is not None and entry.option < len(choice.options)
+    text = choice.options[entry.option].text if choice is not None and known else f"option {entry.option + 1}"
+    return (_title(entry.lesson), entry.kind, text, _yes(right=entry.right))
+
+
+def _attempt(entry: Attempt) -> tuple[Cell, ...]:
+    return (
+        _title(entry.lesson),
+        f"seed {entry.seed}",
+        entry.typed,
+        _yes(right=entry.correct),
+        entry.sentence,
+    )
+
+
+def _yes(*, right: bool) -> str:
+    return "yes" if right else "no"
+
+
+def _title(stem: str) -> str:
+    """The page's number and title; a page that this app does not know keeps its name."""
+    page = course().page(stem)
+    return stem if page is None else f"{page.number} {page.title}"
+
+
+def _option_text(stem: str, id: str) -> str:
+    lesson = lessons().get(stem)
+    options = lesson.prediction.options if lesson is not None else ()
+    return next((option.text for option in options if option.id == id), id)

@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.ui import frame, print_view
+from core.ui.scenario import record
 
 ICON = Path(__file__).parent / "assets" / "images" / "icon.svg"
 
@@ -12,6 +13,13 @@ st.set_page_config(page_title="LLM inference lab", page_icon=str(ICON), layout="
 frame.dress()
 with st.sidebar:
     print_view.switch()
-st.navigation(
-    [st.Page("pages/lab.py", title="Engine lab", icon=":material/science:", default=True)],
-).run()
+page = st.navigation(
+    {
+        "Tools": [
+            st.Page("pages/planner.py", title="Planner", icon=":material/calculate:", default=True),
+            st.Page("pages/lab.py", title="Engine lab", icon=":material/science:"),
+        ],
+    },
+)
+record.enter(page.url_path)
+page.run()

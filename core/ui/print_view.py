@@ -48,15 +48,15 @@ def fold(label: str, key: str, *, icon: str | None = None) -> Fold:
     """
     if is_on():
         return Fold(_section(label), open=True)
-    expander = st.expander(label, key=key, icon=icon, on_change="rerun")
+    expander = st.expander(label, key=key, icon=icon, type="compact", on_change="rerun")
     return Fold(expander, open=bool(expander.open))
 
 
-def pop(label: str, key: str, *, icon: str | None = None, width: int | None = None) -> Fold:
+def pop(label: str, key: str, *, icon: str | None = None) -> Fold:
     """The same as a button with a panel, for what changes settings; print shows nothing of it."""
     if is_on():
         return Fold(st.container(), open=False)
-    panel = st.popover(label, key=key, icon=icon, on_change="rerun", width=width or "content")
+    panel = st.popover(label, key=key, icon=icon, on_change="rerun")
     return Fold(panel, open=bool(panel.open))
 
 

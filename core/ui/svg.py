@@ -53,6 +53,7 @@ class Drawing:
     width: float
     height: float
     parts: list[str] = field(default_factory=list)
+    fixed_height: bool = False  # only its width is stretched; for marks without words
 
     def rectangle(
         self,
@@ -90,8 +91,13 @@ class Drawing:
 
     def markup(self) -> str:
         """The whole picture; it is hidden from screen readers, which get its ``alt`` and its table."""
+        stretch = (
+            f'preserveAspectRatio="none" class="flat" style="height:{self.height:g}px" '
+            if self.fixed_height
+            else ""
+        )
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" {stretch}'
             f'aria-hidden="true" focusable="false">{"".join(self.parts)}</svg>'
         )
 

@@ -96,7 +96,8 @@ def _inputs(inputs: Sequence[Input]) -> str:
 def _source(item: Input) -> str:
     if not item.url.startswith("https://"):
         return escape(item.source)
-    return f'<a href="{escape(item.url)}" target="_blank" rel="noopener">{escape(item.source)}</a>'
+    attributes = 'target="_blank" rel="noopener" style="color:inherit"'
+    return f'<a href="{escape(item.url)}" {attributes}>{escape(item.source)}</a>'
 
 
 def _with_meanings(formula: str, inputs: Sequence[Input]) -> str:

@@ -74,7 +74,7 @@ def measure() -> list[Figure]:
 
 def visitor(browser: Browser, address: str) -> Page:
     page = browser.new_context().new_page()
-    page.goto(address + "?lab_tokens=32")
+    page.goto(address + "/lab?lab_tokens=32")
     page.locator("[data-state]:not([data-state=starting])").wait_for(timeout=READY_MS)
     page.get_by_text("Time per token over the answer").wait_for()
     return page

@@ -74,7 +74,7 @@ def crowded(folder: Path) -> tuple[int, bool]:
 
 def visitor(browser: Browser, app: App) -> Page:
     page = browser.new_context().new_page()
-    page.goto(app.address)
+    page.goto(app.address + "/lab")
     page.locator("[data-state]:not([data-state=starting])").wait_for(timeout=READY_MS)
     return page
 

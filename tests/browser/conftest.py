@@ -54,7 +54,9 @@ def visit(browser: Browser, address: str) -> Iterator[Visit]:
         if not url.startswith(own):
             complaints.append(f"a request to {url}")
 
-    def open_as_visitor(query: str = "", *, scheme: str = "light", width: int = 1280) -> Page:
+    def open_as_visitor(
+        query: str = "", *, page_name: str = "lab", scheme: str = "light", width: int = 1280
+    ) -> Page:
         size: ViewportSize = {"width": width, "height": 800}
         context = browser.new_context(color_scheme="dark" if scheme == "dark" else "light", viewport=size)
         contexts.append(context)
@@ -62,7 +64,7 @@ def visit(browser: Browser, address: str) -> Iterator[Visit]:
         page.on("console", lambda entry: complaints.append(entry.text) if entry.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: note_request(request.url))
-        page.goto(address + query)
+        page.goto(f"{address}/{page_name}{query}")
         return page
 
     yield open_as_visitor

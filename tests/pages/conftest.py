@@ -34,11 +34,11 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> service.Visits:
 def open_app(lab: FakeLab, visits: service.Visits) -> Iterator[Open]:
     """Open the app as a new visitor; afterwards, prove that no visit brought torch in."""
 
-    def open_as_visitor(**params: str) -> AppTest:
+    def open_as_visitor(page: str = "lab", **params: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
         for name, value in params.items():
             app.query_params[name] = value
-        return settled(app.run())
+        return settled(app.switch_page(f"pages/{page}.py").run())
 
     yield open_as_visitor
     assert "torch" not in sys.modules

@@ -19,7 +19,7 @@ from tests.lab.conftest import fake_command
 
 lab = LabClient(command=fake_command)
 service.lab = lambda: lab
-app = AppTest.from_file("app.py", default_timeout=30).run()
+app = AppTest.from_file("app.py", default_timeout=30).switch_page("pages/lab.py").run()
 while lab.status().state != "ready":
     time.sleep(0.02)
 app.text_area(key="lab_prompt").set_value("steps 3 0.01").run()

@@ -6,25 +6,33 @@ alone.
 
 from __future__ import annotations
 
+from typing import Final
+
 import streamlit as st
 
 from core.ui import print_view
 from core.ui.plain import plain
 from core.ui.scenario import editor, record, words
 
+_OPEN: Final = "scenario_bar_open"
+
 
 def draw() -> None:
     """The line with its editor, the link to copy, and what had to be repaired in the address."""
-    with st.container(horizontal=True, vertical_alignment="top"):
-        line = words.line(record.case_of(record.current()))
-        if print_view.is_on():
-            st.markdown(f"**{plain(line)}**")
-        else:
-            part = st.expander(plain(line), key="scenario_bar", icon=":material/tune:", on_change="rerun")
-            if part.open:
-                with part:
-                    editor.draw()
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.markdown(plain(words.line(record.case_of(record.current()))))
+        if not print_view.is_on():
+            is_open = bool(st.session_state.get(_OPEN, False))
+            st.button(
+                "Done" if is_open else "Change",
+                key="scenario_change",
+                icon=":material/tune:",
+                on_click=_toggle,
+            )
         _copy_link()
+    if st.session_state.get(_OPEN, False) and not print_view.is_on():
+        with st.container(border=True):
+            editor.draw()
     for note in record.notes():
         st.warning(plain(note), icon=":material/link:")
     _split()
@@ -46,12 +54,16 @@ def slide(name: str) -> None:
     )
 
 
+def _toggle() -> None:
+    st.session_state[_OPEN] = not st.session_state.get(_OPEN, False)
+
+
 def _slid(name: str) -> None:
     record.change(**{name: st.session_state.get(f"scenario_slide_{name}")})
 
 
 def _copy_link() -> None:
-    part = print_view.pop("Link", key="scenario_link", icon=":material/link:", width=420)
+    part = print_view.pop("Link", key="scenario_link", icon=":material/link:")
     if not part.open:
         return
     with part.place:

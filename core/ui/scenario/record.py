@@ -32,6 +32,7 @@ _OWN: Final = "scenario_own"
 _NOTES: Final = "scenario_notes"
 _SEEN: Final = "scenario_link_seen"
 _PAGE: Final = "scenario_page"
+_COMES_IN: Final = "scenario_comes_in"
 _ARRIVED: Final = "scenario_arrived"
 _FIELDS: Final = tuple(field.name for field in fields(Scenario))
 _LINK_KEYS: Final = frozenset({"v", *KEYS.values()})
@@ -80,11 +81,15 @@ def chips() -> dict[str, Accelerator]:
 
 def machines() -> dict[str, Machine]:
     """Every chip as a machine, made from its data sheet."""
-    return {**{key: machine_from(chip.accelerator) for key, chip in own().chips.items()}, **_catalogue()}
+    return {
+        **{key: machine_from(chip.accelerator) for key, chip in own().chips.items()},
+        **catalogue_machines(),
+    }
 
 
 @cache
-def _catalogue() -> dict[str, Machine]:
+def catalogue_machines() -> dict[str, Machine]:
+    """The catalogue's chips as machines; the same for every visitor."""
     return {key: machine_from(chip) for key, chip in accelerators().items()}
 
 
@@ -141,6 +146,12 @@ def _replace(scenario: Scenario) -> None:
 # --- The address ----------------------------------------------------------------------------------
 
 
+def enter(page: str) -> None:
+    """Notice that the visitor comes to a page; the app's frame calls it before every page."""
+    if st.session_state.get(_PAGE) != page:
+        st.session_state[_PAGE], st.session_state[_COMES_IN] = page, True
+
+
 def adopt_link(page: str) -> None:
     """Bring the record and the address in step, before a page draws anything.
 
@@ -149,8 +160,8 @@ def adopt_link(page: str) -> None:
     """
     params = _params()
     arrived: dict[str, Scenario] = st.session_state.setdefault(_ARRIVED, {})
-    comes_in = st.session_state.get(_PAGE) != page
-    st.session_state[_PAGE] = page
+    enter(page)
+    comes_in = bool(st.session_state.pop(_COMES_IN, False))
     if params and (comes_in or params != st.session_state.get(_SEEN)):
         decoded = decode(params, models(), chips())
         st.session_state[_NOTES] = decoded.notes[:_MOST_NOTES]

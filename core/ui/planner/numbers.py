@@ -1,0 +1,78 @@
+"""The planner's headline numbers as tiles, in a fixed order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.analytic.planner_room import MOST_USERS
+from core.ui.number_tiles import Tile, Tone
+from core.ui.planner.found import Found
+from core.units import format_gib, format_seconds, significant
+
+#: The page of the course where each number is earned.
+LESSON_OF: Final[dict[str, str]] = {
+    "Memory": "will_it_fit",
+    "TTFT": "prefill_and_decode",
+    "TPOT": "prefill_and_decode",
+    "Tokens/s": "prefill_and_decode",
+    "Users": "kv_cache",
+    "Context": "kv_cache",
+}
+UNKNOWN: Final = "unknown"
+
+
+def tiles(found: Found) -> tuple[Tile, ...]:
+    """The six numbers."""
+    return (
+        _memory(found),
+        _seconds("TTFT", found.plan.ttft_s, "time to first token"),
+        _seconds("TPOT", found.plan.tpot_s, "time per token after it"),
+        _rate(found),
+        _users(found),
+        _context(found),
+    )
+
+
+def _memory(found: Found) -> Tile:
+    need = found.plan.memory
+    if need is None:
+        return Tile("Memory", UNKNOWN, "not computed for a split model")
+    total = format_gib(float(need.total_bytes))
+    if need.capacity_bytes is None:
+        return Tile("Memory", "Fits? Unknown", f"it takes {total}; what the chip offers is not published")
+    words, tone = ("It fits", "good") if found.plan.fits else ("Does not fit", "bad")
+    return Tile("Memory", words, f"{total} of {format_gib(need.capacity_bytes)} usable", _tone(tone))
+
+
+def _tone(name: str) -> Tone:
+    return "good" if name == "good" else "bad"
+
+
+def _seconds(name: str, seconds: float | None, meaning: str) -> Tile:
+    return Tile(name, UNKNOWN if seconds is None else format_seconds(seconds), meaning)
+
+
+def _rate(found: Found) -> Tile:
+    rate, scenario = found.plan.tokens_per_s, found.case.scenario
+    users = "one user" if scenario.batch == 1 else f"all {scenario.batch:,} users"
+    if scenario.count > 1:
+        users = f"{users} of one chip"
+    return Tile("Tokens/s", UNKNOWN if rate is None else significant(rate), f"written for {users}")
+
+
+def _users(found: Found) -> Tile:
+    if found.users is None:
+        return Tile("Users", UNKNOWN, "that fit at once")
+    more = " or more" if found.users == MOST_USERS else ""
+    tone: Tone = "plain" if found.users else "bad"
+    return Tile("Users", f"{found.users:,}{more}", f"fit at {found.case.context:,} tokens each", tone)
+
+
+def _context(found: Found) -> Tile:
+    room, batch = found.context, found.case.scenario.batch
+    if room is None:
+        return Tile("Context", UNKNOWN, "tokens that fit")
+    whose = "for each user" if batch > 1 else "for the one user"
+    limit = "the model's own limit" if room.tokens == room.model_tokens else "what the memory holds"
+    tone: Tone = "plain" if room.tokens else "bad"
+    return Tile("Context", f"{room.tokens:,}", f"tokens {whose}: {limit}", tone)

@@ -1,0 +1,8 @@
+"""The planner: does a model fit on a chip, how fast is it there, and what would help most."""
+
+import streamlit as st
+
+from core.ui.planner import page
+
+st.title("Will it fit, how fast will it be, and what would help most?")
+page.show()

@@ -18,7 +18,13 @@ page = st.navigation(
         "Tools": [
             st.Page("pages/planner.py", title="Planner", icon=":material/calculate:", default=True),
             st.Page("pages/lab.py", title="Engine lab", icon=":material/science:"),
+            st.Page("pages/notebook.py", title="Notebook", icon=":material/edit_note:"),
         ],
+        "Course": [st.Page("pages/course.py", title="Course map", icon=":material/map:")],
+        "I · Why is it slow?": [
+            st.Page("pages/prefill_and_decode.py", title="Prefill and decode", icon=":material/timeline:"),
+        ],
+        "II · The cache": [st.Page("pages/kv_cache.py", title="KV cache", icon=":material/memory:")],
     },
 )
 record.enter(page.url_path)

@@ -80,13 +80,16 @@ class Operators:
     def build(cls, rows: list[Row]) -> Operators:
         """Stack rows into columns; scalars and sweeps broadcast to one shape."""
         columns = {name: [getattr(row, name) for row in rows] for name in ("tokens", *COLUMNS)}
-        every = [value for column in columns.values() for value in column]
-        shape = np.broadcast_shapes(*(np.shape(value) for value in every))
+        every = [np.shape(v) for column in columns.values() for v in column if isinstance(v, np.ndarray)]
+        shape = np.broadcast_shapes(*every)
         repeats = np.array([row.repeats for row in rows], dtype=np.float64)
         factor = repeats.reshape(-1, *([1] * len(shape)))
 
         def stack(name: str) -> NDArray[np.float64]:
-            return np.stack([np.broadcast_to(np.asarray(v, np.float64), shape) for v in columns[name]])
+            stacked = np.empty((len(rows), *shape))
+            for index, value in enumerate(columns[name]):
+                stacked[index] = value
+            return stacked
 
         return cls(
             names=tuple(row.name for row in rows),

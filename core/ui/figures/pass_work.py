@@ -127,7 +127,7 @@ def _ratio(drawing: Drawing, scale: RatioScale) -> None:
 def _mark(drawing: Drawing, x: float, words: str) -> None:
     """The learner's mark: an outline, as predictions are."""
     diamond = [(x, _AXIS - 10), (x + 9, _AXIS), (x, _AXIS + 10), (x - 9, _AXIS), (x, _AXIS - 10)]
-    drawing.path(diamond, "outline line-ink", hover=words)
+    drawing.path(diamond, "solid line-ink", hover=words)
     drawing.text(*_beside(x, _AXIS - 18, words), "fill-ink", anchor="middle")
 
 

@@ -13,10 +13,11 @@ from core.ui.plain import plain
 
 
 def misconceptions(lesson: Lesson) -> None:
-    """The cards: the claim is seen, why it fails is opened."""
+    """The cards: the claim is seen; why it fails is opened."""
     st.header("Often believed", anchor=False)
     for index, card in enumerate(lesson.misconceptions):
-        part = print_view.fold(plain(f"“{card.claim}”"), key=f"{lesson.id}_misconception_{index}")
+        st.markdown(f"**“{plain(card.claim)}”**")
+        part = print_view.fold("Why it is tempting, and what holds", key=f"{lesson.id}_misconception_{index}")
         if part.open:
             with part.place:
                 _card(lesson, card)

@@ -43,8 +43,9 @@ def show(stem: str) -> None:
         stem: the page's file stem, which is the lesson's id.
     """
     lesson = lessons()[stem]
+    comes_in = record.comes_in()
     record.adopt_link(stem)
-    link.adopt(lesson)
+    link.adopt(lesson, comes_in=comes_in)
     st.fragment(measuring.recognise, key="lesson_visit")(lesson)
     _heading(lesson)
     st.fragment(explore, key="lesson_explore")(lesson)

@@ -74,18 +74,22 @@ def encode(settings: OwnSettings, lesson: Lesson) -> dict[str, str]:
     return {**written, **({SEED: str(settings.seed)} if settings.seed != SEEDS[0] else {})}
 
 
-def adopt(lesson: Lesson) -> None:
+def adopt(lesson: Lesson, *, comes_in: bool) -> None:
     """Take the lesson's own part of the address where it changed: at first, and on going back.
 
     An address that says nothing, as after a click on the navigation, leaves the settings as they are.
+
+    Args:
+        lesson: whose page it is.
+        comes_in: the visitor has just come to it.
     """
     params = dict(st.query_params.items())
-    if st.session_state.get(_SEEN) == (lesson.id, params):
+    if st.session_state.get(_SEEN) == params and not comes_in:
         return
-    arrived = st.session_state.get(_SEEN, ("", {}))[0] != lesson.id
-    st.session_state[_SEEN] = (lesson.id, params)
+    st.session_state[_SEEN] = params
     settings, st.session_state[_NOTES] = decode(params, lesson)
-    if arrived and not encode(settings, lesson) and lesson.id in st.session_state.get(_OWN, {}):
+    says_nothing = not any(name == SEED or name.startswith(PREFIX) for name in params)
+    if comes_in and says_nothing and lesson.id in st.session_state.get(_OWN, {}):
         _write(lesson)
     else:
         _keep(lesson, settings)
@@ -129,7 +133,7 @@ def _write(lesson: Lesson) -> None:
         name: value for name, value in st.query_params.items() if name != SEED and not name.startswith(PREFIX)
     }
     params = {**others, **encode(current(lesson), lesson)}
-    st.session_state[_SEEN] = (lesson.id, params)
+    st.session_state[_SEEN] = params
     st.query_params.from_dict(params)
 
 

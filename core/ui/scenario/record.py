@@ -152,6 +152,11 @@ def enter(page: str) -> None:
         st.session_state[_PAGE], st.session_state[_COMES_IN] = page, True
 
 
+def comes_in() -> bool:
+    """Whether the visitor has just come to this page; until ``adopt_link`` was called."""
+    return bool(st.session_state.get(_COMES_IN, False))
+
+
 def adopt_link(page: str) -> None:
     """Bring the record and the address in step, before a page draws anything.
 

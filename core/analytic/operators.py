@@ -15,7 +15,6 @@ inside a fused kernel. Activations count once in and once out of each operator.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,7 +22,7 @@ import numpy as np
 
 from core.analytic.kv_cache import token_bytes
 from core.analytic.pairs import causal_pairs, floats, visible_tokens
-from core.analytic.params import Weight, WeightPlan, layer_weights, outer_weights, weight_plan
+from core.analytic.params import Weight, WeightPlan, layer_kinds, layer_weights, outer_weights, weight_plan
 from core.analytic.table import Kind, Operators, Row
 from core.catalog.formats import number_format
 from core.catalog.model import Attention, Layer, ModelSpec
@@ -81,7 +80,7 @@ def operators(
         element=int(plan.vector.vector_bytes(1)),
     )
     rows = [_embedding(model, pass_)]
-    for layer, repeats in Counter(model.layers).items():
+    for layer, repeats in layer_kinds(model):
         rows += _layer(layer, repeats, pass_)
     return Operators.build(rows + _ending(model, pass_))
 

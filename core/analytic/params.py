@@ -116,6 +116,24 @@ def layer_weights(layer: Layer, hidden_size: int) -> dict[str, tuple[Weight, ...
     return weights
 
 
+def layer_kinds(model: ModelSpec) -> list[tuple[Layer, int]]:
+    """Each kind of layer and how many there are of it, in order; most models have one kind.
+
+    >>> from core.catalog.models import model
+    >>> [repeats for _, repeats in layer_kinds(model("llama-3.1-8b"))]
+    [32]
+    """
+    kinds: list[Layer] = []
+    repeats: list[int] = []
+    for layer in model.layers:  # comparing is much cheaper than hashing, and there are few kinds
+        if layer in kinds:
+            repeats[kinds.index(layer)] += 1
+        else:
+            kinds.append(layer)
+            repeats.append(1)
+    return list(zip(kinds, repeats, strict=True))
+
+
 def outer_weights(model: ModelSpec) -> dict[str, tuple[Weight, ...]]:
     """The tensors outside the layers, by operator; a tied head is listed as a tensor of its own."""
     return {
@@ -165,9 +183,9 @@ def count(model: ModelSpec) -> ParameterCount:
     8030261248
     """
     sums = dict.fromkeys(("attention", "mlp", "norms"), 0)
-    for layer in model.layers:
+    for layer, repeats in layer_kinds(model):
         for operator, weights in layer_weights(layer, model.hidden_size).items():
-            sums[_GROUPS[operator]] += sum(weight.count for weight in weights)
+            sums[_GROUPS[operator]] += repeats * sum(weight.count for weight in weights)
     outer = outer_weights(model)
     sums["norms"] += sum(weight.count for weight in outer["final_norm"])
     embedding = sum(weight.count for weight in outer["embedding"])
@@ -198,6 +216,8 @@ def stored_bytes(model: ModelSpec, weights: str) -> int:
     outer = outer_weights(model)
     if plan.shared_table:
         del outer["lm_head"]
-    layers = (layer_weights(layer, model.hidden_size).values() for layer in model.layers)
-    groups = chain(outer.values(), *layers)
-    return sum(plan.bytes_of(weight) for group in groups for weight in group)
+    total = sum(plan.bytes_of(weight) for weight in chain(*outer.values()))
+    for layer, repeats in layer_kinds(model):
+        weights_of_layer = chain(*layer_weights(layer, model.hidden_size).values())
+        total += repeats * sum(plan.bytes_of(weight) for weight in weights_of_layer)
+    return total

@@ -43,6 +43,7 @@ def show(stem: str) -> None:
         stem: the page's file stem, which is the lesson's id.
     """
     lesson = lessons()[stem]
+    record.enter(stem)
     comes_in = record.comes_in()
     record.adopt_link(stem)
     link.adopt(lesson, comes_in=comes_in)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from core.analytic.params import WeightPlan, weight_plan
 from core.catalog.model import ModelSpec
-from core.engine.attention import make_attention
+from core.engine.attention import AttentionBackend, make_attention
 from core.engine.checkpoint import EMBEDDING, FINAL_NORM, HEAD, LAYER_PARTS, Checkpoint, layer_prefix
 from core.engine.choice import KernelChoices
 from core.engine.kernels import LinearKernel
@@ -32,7 +32,7 @@ def assemble(checkpoint: Checkpoint, weights: str, device: torch.device, *, posi
         positions: length of the rotary tables, the longest sequence that can run.
     """
     choices = KernelChoices(device)
-    parts = _Parts(checkpoint, weight_plan(weights, checkpoint.spec), device, choices)
+    parts = _Parts(checkpoint, weight_plan(weights, checkpoint.spec), device, choices, make_attention(device))
     table, head = parts.ends()
     blocks = [parts.block(index) for index in range(checkpoint.spec.num_layers)]
     choices.save()
@@ -46,6 +46,7 @@ class _Parts:
     plan: WeightPlan
     device: torch.device
     choices: KernelChoices
+    attend: AttentionBackend
 
     @property
     def dtype(self) -> torch.dtype:
@@ -75,7 +76,7 @@ class _Parts:
             index,
             layer,
             spec.rms_norm_eps,
-            make_attention(self.device),
+            self.attend,
             self.vector(f"{prefix}input_layernorm.weight"),
             self.vector(f"{prefix}post_attention_layernorm.weight"),
             self.linear(prefix, "qkv", bias=attention.qkv_bias),

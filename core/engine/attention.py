@@ -7,6 +7,7 @@ key, and for a prefill the group rides along as a head whose keys have stride ze
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import torch
@@ -34,38 +35,86 @@ class AttentionBackend(Protocol):
         """
 
 
-class ContiguousAttention:
-    """Each sequence's keys and values lie in one region, so a view of the pool is enough."""
+class ViewedAttention:
+    """Each sequence's keys and values lie in one region, and a view of the pool is enough (CUDA)."""
 
     def __call__(self, queries: Tensor, pool: Tensor, shape: Attention, batch: Batch) -> Tensor:
         """See ``AttentionBackend``."""
-        if len(batch.spans) == 1:
-            return _attend(queries, pool, shape, batch.spans[0])
-        rows = [
-            _attend(queries[span.query_start : span.query_start + span.new_tokens], pool, shape, span)
-            for span in batch.spans
-        ]
-        return torch.cat(rows)
+        return _by_sequence(self, queries, pool, shape, batch)
+
+    def heads(self, cached: Tensor, shape: Attention, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Keys and values of cached slots [S, 2 * K * D], each [K, S, D]."""
+        keys, values = _split(cached, shape).to(dtype).unbind()
+        return keys, values
+
+
+class GatheredAttention:
+    """The cached slots are first copied so that each head's tokens lie together (CPU).
+
+    A slot holds all heads side by side, and a product that walks along one head steps over the others at
+    every token, which a processor's prefetching does not follow; one pass of copying costs less. A
+    paged cache gathers its pages in the same place. The copy also converts: attention runs in the
+    format of the activations, whatever the cache is kept in.
+    """
+
+    def __init__(self) -> None:
+        self._room = torch.empty(0)
+        self._shape: tuple[int, ...] = ()
+        self._both = self._room
+
+    def __call__(self, queries: Tensor, pool: Tensor, shape: Attention, batch: Batch) -> Tensor:
+        """See ``AttentionBackend``."""
+        return _by_sequence(self, queries, pool, shape, batch)
+
+    def heads(self, cached: Tensor, shape: Attention, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Keys and values of cached slots [S, 2 * K * D], each [K, S, D]."""
+        wanted = (2, shape.num_kv_heads, cached.shape[0], shape.head_dim)
+        if wanted != self._shape or self._both.dtype != dtype:
+            self._make_room(wanted, dtype, cached.device)
+        self._both.copy_(_split(cached, shape))
+        return self._both[0], self._both[1]
+
+    def _make_room(self, wanted: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
+        """The same memory serves every layer and every step, until it is too small."""
+        count = math.prod(wanted)
+        if self._room.numel() < count or self._room.dtype != dtype:
+            self._room = torch.empty(2 * count, dtype=dtype, device=device)
+        self._both = self._room[:count].view(wanted)
+        self._shape = wanted
 
 
 def make_attention(device: torch.device) -> AttentionBackend:
-    """Choose how attention reads the cache on this device; one way serves both so far."""
-    del device
-    return ContiguousAttention()
+    """Choose how attention reads the cache on this device."""
+    return ViewedAttention() if device.type == "cuda" else GatheredAttention()
 
 
-def _attend(queries: Tensor, pool: Tensor, shape: Attention, span: Span) -> Tensor:
-    end = span.first_slot + span.context
+class _Heads(Protocol):
+    def heads(self, cached: Tensor, shape: Attention, dtype: torch.dtype) -> tuple[Tensor, Tensor]: ...
+
+
+def _split(cached: Tensor, shape: Attention) -> Tensor:
+    """[S, 2 * K * D] seen as keys and values by head, [2, K, S, D]."""
+    return cached.view(-1, 2, shape.num_kv_heads, shape.head_dim).permute(1, 2, 0, 3)
+
+
+def _by_sequence(backend: _Heads, queries: Tensor, pool: Tensor, shape: Attention, batch: Batch) -> Tensor:
+    if len(batch.spans) == 1:
+        return _attend(backend, queries, pool, shape, batch.spans[0])
+    rows = [
+        _attend(backend, queries[span.query_start : span.query_start + span.new_tokens], pool, shape, span)
+        for span in batch.spans
+    ]
+    return torch.cat(rows)
+
+
+def _attend(backend: _Heads, queries: Tensor, pool: Tensor, shape: Attention, span: Span) -> Tensor:
     # A lone new token needs no mask: its window is a shorter view.
     first = max(0, span.context - shape.window) if shape.window and span.new_tokens == 1 else 0
-    cached = pool[span.first_slot + first : end].view(-1, 2, shape.num_kv_heads, shape.head_dim)
-    keys, values = cached.permute(1, 2, 0, 3).unbind()  # [K, S, D] each
-    asked = queries if queries.dtype == pool.dtype else queries.to(pool.dtype)
+    cached = pool[span.first_slot + first : span.first_slot + span.context]
+    keys, values = backend.heads(cached, shape, queries.dtype)
     if span.new_tokens == 1:
-        attended = _attend_one(asked, keys, values, shape)
-    else:
-        attended = _attend_many(asked, keys, values, shape, span)
-    return attended if attended.dtype == queries.dtype else attended.to(queries.dtype)
+        return _attend_one(queries, keys, values, shape)
+    return _attend_many(queries, keys, values, shape, span)
 
 
 def _attend_one(query: Tensor, keys: Tensor, values: Tensor, shape: Attention) -> Tensor:

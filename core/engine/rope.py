@@ -42,8 +42,8 @@ class RopeTable:
 
 def turn(heads: Tensor, cosine: Tensor, sine: Tensor) -> None:
     """Rotate ``heads`` [T, heads, D] in place."""
-    partner = heads.roll(heads.shape[-1] // 2, -1).mul_(sine)
-    heads.mul_(cosine).add_(partner)
+    partner = heads.roll(heads.shape[-1] // 2, -1)
+    heads.mul_(cosine).addcmul_(partner, sine)
 
 
 def frequencies(spec: ModelSpec) -> Tensor:

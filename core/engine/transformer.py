@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -200,5 +201,11 @@ class Transformer:
 
 
 def rms_norm(rows: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last dimension."""
-    return functional.rms_norm(rows, weight.shape, weight, eps)
+    """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last dimension.
+
+    Computed as the layer norm of x beside -x: their mean is zero and their variance is the mean of
+    ``x ** 2``. Torch has one fused kernel for that, and five small ones for its own rms_norm.
+    """
+    size = rows.shape[-1]
+    both = torch.cat((rows, -rows), dim=-1)
+    return functional.layer_norm(both, (2 * size,), None, None, eps)[..., :size] * weight

@@ -24,7 +24,7 @@ KEYS = {
     "cache",
     "device",
 }
-SHAPE = ["--model", "shape:smollm2-135m", "--threads", "2"]
+SHAPE = ["--model", "shape:smollm2-135m", "--threads", "1"]
 
 
 def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def test_a_single_token_has_no_rate(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_text_streams_and_figures_follow(capsys: pytest.CaptureFixture[str]) -> None:
     embedded()
-    arguments = ["Name a colour.", "--max-tokens", "6", "--threads", "2"]
+    arguments = ["Name a colour.", "--max-tokens", "6", "--threads", "1"]
     text = as_json(capsys, *arguments)["text"]
     assert main(["generate", *arguments]) == 0
     written, _, figures = capsys.readouterr().out.partition("\n\n")

@@ -16,4 +16,4 @@ def embedded(weights: str = "fp32", kv: str = "fp32", kind: CacheKind = "contigu
         embedded_file()
     except CheckpointError as missing:
         pytest.skip(str(missing))
-    return Engine.load(EMBEDDED, weights=weights, kv=kv, cache=kind, threads=2)
+    return Engine.load(EMBEDDED, weights=weights, kv=kv, cache=kind, threads=1)

@@ -170,11 +170,10 @@ def test_kernels_are_named_for_each_linear_operator() -> None:
     assert set(embedded("int4", "bf16").kernels) == {"qkv", "output", "gate_up", "down", "lm_head"}
 
 
-@pytest.mark.parametrize("weights", ["bf16", "int8", "int4"])
-def test_a_shape_without_weights_runs_and_repeats(weights: str) -> None:
+def test_a_shape_without_weights_runs_and_repeats() -> None:
     runs = []
     for _ in range(2):
-        engine = Engine.load("shape:smollm2-135m", weights=weights, kv="bf16", threads=2)
+        engine = Engine.load("shape:smollm2-135m", weights="int4", kv="bf16", threads=1)
         generation = engine.generate(engine.encode("hi", raw=False), Sampling(), max_tokens=3)
         assert engine.text.description.startswith("a stand-in")
         runs.append(generation.token_ids)
@@ -185,6 +184,6 @@ def test_a_shape_without_weights_runs_and_repeats(weights: str) -> None:
 def test_threads_are_set_as_asked(tmp_path: Path) -> None:
     directory = save(tiny_model("qwen2, untied"), tmp_path)
     before = torch.get_num_threads()
-    Engine.load(directory, weights="fp32", kv="fp32", threads=1)
-    assert torch.get_num_threads() == 1
+    Engine.load(directory, weights="fp32", kv="fp32", threads=before + 1)
+    assert torch.get_num_threads() == before + 1
     torch.set_num_threads(before)

@@ -78,6 +78,7 @@ def _number(name: str) -> None:
         words.LABELS[name],
         low,
         high,
+        value=None,  # an emptied field then says nothing, and the scenario stays
         step=1,
         key=record.widget_key(name),
         help=f"{words.HELP[name]} From {low:,} to {high:,}.",

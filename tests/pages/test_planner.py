@@ -1,0 +1,184 @@
+"""The planner's page: what it answers, what it opens, what it offers, and what it admits."""
+
+import json
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.catalog.accelerators import accelerators
+from core.catalog.scenario import Scenario
+from core.ui.planner import page
+from tests.pages.conftest import Open, settled, words
+
+pytestmark = pytest.mark.page
+
+TILES = ["Memory", "TTFT", "TPOT", "Tokens/s", "Users", "Context"]
+
+
+def planner(open_app: Open, **params: str) -> AppTest:
+    return open_app("planner", **params)
+
+
+def component_data(app: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(item.proto.json) for item in app.get("bidi_component") if item.proto.json]
+
+
+def tiles(app: AppTest) -> dict[str, dict[str, str]]:
+    data = next(entry for entry in component_data(app) if "tiles" in entry)
+    return {tile["name"]: tile for tile in data["tiles"]}
+
+
+def alts(app: AppTest) -> list[str]:
+    return [entry["alt"] for entry in component_data(app) if "alt" in entry]
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    return settled(app.button(key=key).click().run())
+
+
+def scenario(app: AppTest) -> Scenario:
+    now: Scenario = app.session_state["scenario"]
+    return now
+
+
+# What it answers
+
+
+def test_the_answer_is_there_without_a_click(open_app: Open) -> None:
+    app = planner(open_app)
+    assert app.title[0].value.endswith("?")
+    shown = tiles(app)
+    assert list(shown) == TILES
+    assert shown["Memory"]["value"] == "It fits"
+    assert shown["Users"]["value"] == "215"
+    assert shown["Context"]["value"] == "131,072"
+    assert "Decode waits for memory" in words(app)
+    assert [alt.partition(" ")[0] for alt in alts(app)] == ["Memory:", "The", "Roofline"]
+    assert not app.error
+    assert not app.warning
+
+
+def test_a_slider_changes_the_scenario_and_everything_that_follows(open_app: Open) -> None:
+    app = planner(open_app)
+    before = tiles(app)
+    app.select_slider(key="scenario_slide_batch").set_value(64)
+    settled(app.run())
+    assert scenario(app).batch == 64
+    assert "batch 64" in words(app)
+    after = tiles(app)
+    assert after["TTFT"] != before["TTFT"]
+    assert after["Users"] == before["Users"]
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_each_number_opens_to_its_arithmetic(open_app: Open, name: str) -> None:
+    app = planner(open_app)
+    app.session_state["planner_open"] = name
+    settled(app.run())
+    html = "".join(item.value for item in app.html)
+    assert 'aria-label="Inputs"' in html
+    app.session_state[f"planner_worked_{name}_python"] = True
+    settled(app.run())
+    assert "print(" in app.code[0].value
+
+
+def test_a_model_too_large_says_so_and_offers_what_would_help(open_app: Open) -> None:
+    app = planner(open_app, m="llama-3.1-70b", v="1")
+    assert tiles(app)["Memory"]["value"] == "Does not fit"
+    assert tiles(app)["Users"]["value"] == "0"
+    assert any("must fit into the" in error.value for error in app.error)
+    assert "Then it fits, which it does not now" in words(app)
+
+
+def test_an_unknown_capacity_is_unknown_and_never_zero(open_app: Open) -> None:
+    app = planner(open_app, a="rtx-4090", v="1")
+    assert tiles(app)["Memory"]["value"] == "Fits? Unknown"
+    assert tiles(app)["Users"]["value"] == "unknown"
+    assert tiles(app)["Context"]["value"] == "unknown"
+    assert tiles(app)["TTFT"]["value"].endswith("ms")
+    app.session_state["planner_open"] = "Users"
+    settled(app.run())
+    assert any("usable memory" in error.value for error in app.error)
+
+
+def test_a_format_that_the_chip_lacks_is_a_sentence_with_a_way_out(open_app: Open) -> None:
+    app = planner(open_app, a="t4", m="qwen3-0.6b", v="1")
+    assert tiles(app)["TTFT"]["value"] == "unknown"
+    assert tiles(app)["Memory"]["value"] == "It fits"
+    assert any("NVIDIA T4 has no bf16 arithmetic" in error.value for error in app.error)
+    apply = next(b for b in app.button if str(b.key).startswith("planner_apply_"))
+    settled(apply.click().run())
+    assert tiles(app)["TTFT"]["value"] != "unknown"
+    assert not app.error
+
+
+def test_a_split_is_not_computed_and_can_be_undone(open_app: Open) -> None:
+    app = planner(open_app, tp="2", v="1")
+    assert any("not computed yet" in error.value for error in app.error)
+    assert tiles(app)["Memory"]["value"] == "unknown"
+    press(app, "scenario_unsplit")
+    assert tiles(app)["Memory"]["value"] == "It fits"
+
+
+# What it offers
+
+
+@pytest.mark.parametrize("goal", ["tpot", "ttft", "throughput", "fit"])
+def test_every_goal_has_levers_and_each_does_what_it_says(open_app: Open, goal: str) -> None:
+    app = planner(open_app)
+    app.segmented_control(key="planner_goal").set_value(goal)
+    settled(app.run())
+    assert [b for b in app.button if str(b.key).startswith("planner_apply_")]
+    before = scenario(app)
+    press(app, "planner_apply_0")
+    assert scenario(app) != before
+
+
+def test_two_scenarios_stand_side_by_side(open_app: Open) -> None:
+    app = press(planner(open_app), "planner_hold")
+    assert "The two do not differ" in words(app)
+    app.select_slider(key="scenario_slide_batch").set_value(16)
+    settled(app.run())
+    text = words(app)
+    assert "batch 1 " in text
+    assert "batch 16" in text
+    press(app, "planner_swap")
+    assert scenario(app).batch == 1
+    press(app, "planner_release")
+    assert "planner_held" not in app.session_state
+
+
+def test_the_page_names_and_shows_its_source(open_app: Open) -> None:
+    app = planner(open_app)
+    app.session_state["planner_source"] = True
+    settled(app.run())
+    assert len(app.table[0].value) == len(page.SOURCES)
+    assert app.code[0].value.startswith("def plan(")
+
+
+def test_the_print_view_unfolds_everything(open_app: Open) -> None:
+    app = planner(open_app)
+    app.session_state["print_view"] = True
+    settled(app.run())
+    html = "".join(item.value for item in app.html)
+    assert html.count('aria-label="Inputs"') == len(TILES)
+    assert len(app.code) == len(TILES) + len(page.SOURCES)
+    assert len(app.table) == 4  # three pictures and the functions
+    assert not app.expander
+
+
+def test_equal_scenarios_of_two_visitors_do_not_mix(open_app: Open) -> None:
+    first, second = planner(open_app, b="8", v="1"), planner(open_app, b="2", v="1")
+    first.select_slider(key="scenario_slide_batch").set_value(32)
+    settled(first.run())
+    settled(second.run())
+    assert (scenario(first).batch, scenario(second).batch) == (32, 2)
+
+
+def test_every_chip_and_model_can_be_planned(open_app: Open) -> None:
+    app = planner(open_app)
+    for chip in accelerators():
+        app.session_state["scenario"] = Scenario(accelerator=chip, model="qwen3-0.6b")
+        settled(app.run())
+        assert list(tiles(app)) == TILES

@@ -26,11 +26,20 @@ def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
         del os.environ[CACHE_VARIABLE]
 
 
+#: The groups of tests whose process must stay free of torch, as the server does.
+TORCH_FREE = {"page", "browser", "not torch and not page and not browser"}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the modules that load torch where their group does not run: collecting is importing."""
+    if config.option.markexpr not in TORCH_FREE or collection_path.suffix != ".py":
+        return None
+    return True if "pytestmark = pytest.mark.torch" in collection_path.read_text() else None
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A process of tests that are not marked `torch` must not have loaded torch."""
-    if session.config.option.markexpr in {"page", "not torch and not page and not browser"}:
-        loaded = "torch" in sys.modules
-        if loaded and exitstatus == 0:
-            session.exitstatus = 1
-            print("\nA test outside the torch group imported torch; the server must never do that.")
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of tests that are not marked `torch` must not have loaded it, whatever else failed."""
+    if session.config.option.markexpr in TORCH_FREE and "torch" in sys.modules:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print("\nA test outside the torch group imported torch; the server must never do that.")

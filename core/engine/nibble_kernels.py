@@ -108,11 +108,11 @@ def unpacked(packed: Tensor, block: int) -> Tensor:
 def nibble_block(packed: Tensor, nibbles: Tensor) -> int | None:
     """The block width of a packed matrix; None where its layout is not a known one.
 
-    Found by unpacking: ``nibbles`` [out, in] must come back.
+    Found by unpacking the first block: its ``nibbles`` [out, in] must come back.
     """
     for block in (64, 32):
         if nibbles.shape[0] % block == 0:
-            back = unpacked(packed, block).transpose(1, 2).reshape(nibbles.shape)
-            if torch.equal(back, nibbles):
+            back = unpacked(packed[:block], block).transpose(1, 2).reshape(block, -1)
+            if torch.equal(back, nibbles[:block]):
                 return block
     return None

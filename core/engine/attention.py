@@ -34,6 +34,10 @@ class AttentionBackend(Protocol):
             [T, H * D] in the format of the queries.
         """
 
+    @property
+    def num_bytes(self) -> int:
+        """Memory that it keeps for itself."""
+
 
 class ViewedAttention:
     """Each sequence's keys and values lie in one region, and a view of the pool is enough (CUDA)."""
@@ -42,9 +46,14 @@ class ViewedAttention:
         """See ``AttentionBackend``."""
         return _by_sequence(self, queries, pool, shape, batch)
 
+    @property
+    def num_bytes(self) -> int:
+        """See ``AttentionBackend``."""
+        return 0
+
     def heads(self, cached: Tensor, shape: Attention, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Keys and values of cached slots [S, 2 * K * D], each [K, S, D]."""
-        keys, values = _split(cached, shape).to(dtype).unbind()
+        """Keys and values of cached slots [S, 2 * K * D], each [1, K, S, D]."""
+        keys, values = _split(cached, shape).to(dtype).unsqueeze(1).unbind()
         return keys, values
 
 
@@ -60,19 +69,19 @@ class GatheredAttention:
     def __init__(self) -> None:
         self._room = torch.empty(0)
         self._shape: tuple[int, ...] = ()
-        self._both = self._room
+        self._both = self._keys = self._values = self._room
 
     def __call__(self, queries: Tensor, pool: Tensor, shape: Attention, batch: Batch) -> Tensor:
         """See ``AttentionBackend``."""
         return _by_sequence(self, queries, pool, shape, batch)
 
     def heads(self, cached: Tensor, shape: Attention, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Keys and values of cached slots [S, 2 * K * D], each [K, S, D]."""
+        """Keys and values of cached slots [S, 2 * K * D], each [1, K, S, D]."""
         wanted = (2, shape.num_kv_heads, cached.shape[0], shape.head_dim)
         if wanted != self._shape or self._both.dtype != dtype:
             self._make_room(wanted, dtype, cached.device)
         self._both.copy_(_split(cached, shape))
-        return self._both[0], self._both[1]
+        return self._keys, self._values
 
     def _make_room(self, wanted: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
         """The same memory serves every layer and every step, until it is too small."""
@@ -80,7 +89,13 @@ class GatheredAttention:
         if self._room.numel() < count or self._room.dtype != dtype:
             self._room = torch.empty(2 * count, dtype=dtype, device=device)
         self._both = self._room[:count].view(wanted)
+        self._keys, self._values = self._both.unsqueeze(1).unbind()
         self._shape = wanted
+
+    @property
+    def num_bytes(self) -> int:
+        """See ``AttentionBackend``."""
+        return self._room.nbytes
 
 
 def make_attention(device: torch.device) -> AttentionBackend:
@@ -120,7 +135,7 @@ def _attend(backend: _Heads, queries: Tensor, pool: Tensor, shape: Attention, sp
 def _attend_one(query: Tensor, keys: Tensor, values: Tensor, shape: Attention) -> Tensor:
     """One new token: its H heads are H / K queries for each of K keys."""
     folded = query.view(1, shape.num_kv_heads, -1, shape.head_dim)  # [1, K, H / K, D]
-    attended = functional.scaled_dot_product_attention(folded, keys.unsqueeze(0), values.unsqueeze(0))
+    attended = functional.scaled_dot_product_attention(folded, keys, values)
     return attended.reshape(1, -1)
 
 
@@ -128,7 +143,7 @@ def _attend_many(queries: Tensor, keys: Tensor, values: Tensor, shape: Attention
     """Many new tokens: K is the batch, the group shares its keys by a stride of zero."""
     groups = shape.num_heads // shape.num_kv_heads
     split = queries.view(-1, shape.num_kv_heads, groups, shape.head_dim).permute(1, 2, 0, 3)  # [K, G, T, D]
-    keys, values = (kept.unsqueeze(1).expand(-1, groups, -1, -1) for kept in (keys, values))
+    keys, values = (kept.transpose(0, 1).expand(-1, groups, -1, -1) for kept in (keys, values))
     whole = span.context == span.new_tokens and (shape.window is None or span.context <= shape.window)
     mask = None if whole else _mask(span, shape.window, queries.device)
     attended = functional.scaled_dot_product_attention(split, keys, values, mask, is_causal=whole)

@@ -239,7 +239,8 @@ class Engine:
             return int(torch.cuda.max_memory_allocated(self.device))
         weights = sum(entry["weight_stored_bytes"] for entry in self.tensor_bytes().values())
         cache = 0 if self._pool is None else self._pool.num_bytes
-        return weights + self.model.rope.num_bytes + cache + self.stepper.peak_activation_bytes
+        scratch = self.model.attend.num_bytes + self.stepper.peak_activation_bytes
+        return weights + self.model.rope.num_bytes + cache + scratch
 
     def _step_bytes(self) -> StepBytes:
         counts = {name: entry["weight_streamed_bytes"] for name, entry in self.tensor_bytes().items()}

@@ -178,6 +178,11 @@ class Transformer:
     eps: float
     head: LinearKernel
 
+    @property
+    def attend(self) -> AttentionBackend:
+        """How the layers read the cache; all of them share one backend."""
+        return self.blocks[0].attend
+
     def operators(self) -> list[Operator]:
         """Every operator of a pass, in order, but the choice of the token."""
         layers = [operator for block in self.blocks for operator in block.operators()]

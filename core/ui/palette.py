@@ -45,7 +45,7 @@ PHASES: Final[dict[str, Colour]] = {
 COLOURS: Final[dict[str, Colour]] = {**PARTS, **PHASES}
 
 #: Ink for text and predicted outlines, muted ink for axes, and the page itself.
-INK: Final = Colour("ink", "#1d2129", "#e8eaee")
+INK: Final = Colour("ink", "#12151b", "#e8eaee")
 MUTED: Final = Colour("muted ink", "#596270", "#aab1bd")
 GRID: Final = Colour("grid line", "#e1e4ea", "#333b48")
 PAGE: Final = Colour("page", "#ffffff", "#14181f")

@@ -45,12 +45,12 @@ def chromium_path() -> str | None:
 
 
 @contextmanager
-def running_app(folder: Path) -> Iterator[App]:
+def running_app(folder: Path, script: str = "app.py") -> Iterator[App]:
     """The app with a cache folder and a log in ``folder``; it ends with the block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1"]
     environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache")}
     address = f"http://127.0.0.1:{port}"

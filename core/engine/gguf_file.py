@@ -113,6 +113,7 @@ def _checkpoint(file: SafetensorsFile, path: Path, *, id: str, name: str, source
 def _convert(path: Path, copy: Path) -> None:
     try:
         reader = GGUFReader(path)
+        _require_llama(reader, path)
         config = _config(reader)
         tensors, encodings = _tensors(reader, read_config(config))
         text = _text(reader)
@@ -125,6 +126,15 @@ def _convert(path: Path, copy: Path) -> None:
         ) from None
     metadata = {"config": json.dumps(config), "text": json.dumps(text), "encodings": json.dumps(encodings)}
     write_atomically(copy, lambda file: save_file(tensors, file, metadata))
+
+
+def _require_llama(reader: GGUFReader, path: Path) -> None:
+    family = _value(reader, "general.architecture")
+    if family != "llama":  # others name their tensors otherwise, and do not permute Q and K
+        raise CheckpointError(
+            f"{path.name} must hold a model of the llama architecture; it holds {str(family)[:40]!r}. Use "
+            "the model's Hugging Face directory."
+        )
 
 
 def _first_line(problem: Exception) -> str:

@@ -167,7 +167,7 @@ def byte_level_tokenizer(
     """Build a GPT-2 style tokenizer from the lists in a GGUF file.
 
     Raises:
-        CheckpointError: the file names a pre-tokenizer that is not known here.
+        CheckpointError: the file names a pre-tokenizer that is not known here, or its merges do not fit.
     """
     if pre_tokenizer not in _PRE_TOKENIZERS:
         raise CheckpointError(
@@ -176,6 +176,12 @@ def byte_level_tokenizer(
         )
     vocabulary = {token: index for index, token in enumerate(tokens)}
     pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
+    for left, right in pairs:  # checked here, since the library stops the process at some of them
+        if not {left, right, left + right} <= vocabulary.keys():
+            raise CheckpointError(
+                f"The tokenizer's merges must join tokens of its vocabulary; {left!r} and {right!r} do not. "
+                "Download the model again."
+            )
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs))
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
     digits = [pre_tokenizers.Digits(individual_digits=True)] if _PRE_TOKENIZERS[pre_tokenizer] else []

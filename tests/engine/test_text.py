@@ -131,6 +131,11 @@ def test_an_unknown_pre_tokenizer_is_refused() -> None:
         byte_level_tokenizer(["a"], [], [1], "llama-bpe")
 
 
+def test_merges_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="merges must join tokens of its vocabulary"):
+        byte_level_tokenizer(["a", "b"], ["a b"], [1, 1], "gpt-2")
+
+
 def test_tokenizers_without_a_template_take_the_prompt_as_it_is() -> None:
     tokenizer: Tokenizer = byte_tokenizer()
     text = ModelText(tokenizer, None, {})

@@ -1,0 +1,126 @@
+"""GGUF files that are written here: other encodings, other families, damaged contents."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, dequantize, quantize
+
+from core.engine.engine import Engine
+from core.errors import CheckpointError
+from tests.engine.forward import logits, random_ids, relative_error
+from tests.engine.tiny import byte_tokenizer, tiny_model
+
+pytestmark = pytest.mark.torch
+
+NAMES = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "model.layers": "blk",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+}
+
+
+def write(path: Path, model: Any, encoding: str, *, family: str = "llama", pre: str = "gpt-2") -> Path:
+    """A file as llama.cpp's converter writes it: its names, its order of Q and K rows."""
+    config = model.config
+    writer = GGUFWriter(path, family)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    add_tokenizer(writer, config.vocab_size, pre)
+    heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
+    for name, tensor in model.state_dict().items():
+        if name == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        short = llama_name(name)
+        values = tensor.numpy()
+        for part, count in heads.items():
+            if part in short:
+                shape = values.shape
+                values = values.reshape(count, 2, -1, *shape[1:]).swapaxes(1, 2).reshape(shape)
+        kind = GGMLQuantizationType[encoding if values.ndim == 2 else "F32"]
+        writer.add_tensor(short, quantize(values, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def llama_name(name: str) -> str:
+    for theirs, ours in NAMES.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+def add_tokenizer(writer: GGUFWriter, vocab_size: int, pre: str) -> None:
+    known = byte_tokenizer().get_vocab(with_added_tokens=True)
+    tokens = sorted(known, key=lambda token: known[token])
+    tokens.append("Ġa")  # the one merge
+    tokens += [f"<unused{index}>" for index in range(vocab_size - len(tokens))]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list(tokens)
+    writer.add_token_types([3 if token.startswith("<") and len(token) > 1 else 1 for token in tokens])
+    writer.add_token_merges(["Ġ a"])
+    writer.add_bos_token_id(256)
+    writer.add_eos_token_id(257)
+
+
+@pytest.mark.parametrize("encoding", ["F32", "F16", "Q8_0", "Q4_1", "Q4_0"])
+def test_any_encoding_gives_the_logits_of_what_it_stores(encoding: str, tmp_path: Path) -> None:
+    model = tiny_model("llama, tied, grouped")
+    path = write(tmp_path / "tiny.gguf", model, encoding)
+    engine = Engine.load(path, weights="fp32", kv="fp32")
+    kind = GGMLQuantizationType[encoding]
+    for parameter in model.parameters():
+        if parameter.ndim == 2:  # transformers gets the numbers that the file can hold
+            stored = dequantize(quantize(parameter.data.numpy(), kind), kind)
+            parameter.data = torch.from_numpy(np.array(stored))
+    ids = random_ids(12)
+    with torch.inference_mode():
+        expected = model(torch.tensor([ids])).logits[0, -1]
+    (found,) = logits(engine, ids, [12])
+    assert relative_error(found, expected) < 1e-4
+    assert engine.end_tokens == {257}
+    assert engine.decode(engine.encode("a b", raw=True)) == "a b"
+
+
+def test_the_file_is_read_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "tiny.gguf", tiny_model("llama, tied, grouped"), "Q4_1")
+    Engine.load(path, weights="fp32", kv="fp32")
+
+    def fail(*_: object) -> GGUFReader:
+        raise AssertionError("the file was parsed a second time")
+
+    monkeypatch.setattr("core.engine.gguf_file.GGUFReader", fail)
+    Engine.load(path, weights="int4", kv="bf16")
+
+
+def test_another_family_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "tiny.gguf", tiny_model("llama, tied, grouped"), "F32", family="qwen2")
+    with pytest.raises(CheckpointError, match="llama architecture; it holds 'qwen2'"):
+        Engine.load(path, weights="fp32", kv="fp32")
+
+
+def test_another_pre_tokenizer_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "tiny.gguf", tiny_model("llama, tied, grouped"), "F32", pre="deepseek-llm")
+    with pytest.raises(CheckpointError, match="one of smollm, gpt-2; got 'deepseek-llm'"):
+        Engine.load(path, weights="fp32", kv="fp32")

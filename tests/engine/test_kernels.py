@@ -158,3 +158,15 @@ def test_choices_are_remembered_and_a_damaged_file_is_made_again() -> None:
     again.set_switch(kernel, "a test", example)
     again.save()
     assert KernelChoices(device)._known["a test"] == kernel.switch_rows
+
+
+def test_a_kernel_that_refuses_a_shape_is_never_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Tensor:
+        raise RuntimeError("this shape is not supported")
+
+    kernel = kernels.ByteLinear(rows8(matrix(64, 64), torch.bfloat16), None)
+    monkeypatch.setattr(torch, "_weight_int8pack_mm", refuse)
+    example = torch.ones(1, 64, dtype=torch.bfloat16)
+    KernelChoices(torch.device("cpu")).set_switch(kernel, "refused", example)
+    assert kernel.switch_rows == 0
+    assert kernel(example).shape == (1, 64)

@@ -1,13 +1,16 @@
 """The app in AppTest with a lab that does what the test says."""
 
 import re
+import secrets
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from core.ui import visit_key
 from core.ui.lab import service
 from tests.pages.fake_lab import FakeLab
 
@@ -31,7 +34,20 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> service.Visits:
 
 
 @pytest.fixture
-def open_app(lab: FakeLab, visits: service.Visits) -> Iterator[Open]:
+def tab(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Answers for the browser when it is asked for its tab's key: each visitor has one, or ``key``."""
+    given: dict[str, str] = {}
+
+    def answer() -> str:
+        key: str = st.session_state.setdefault("visit_key_known", given.get("key") or secrets.token_hex(16))
+        return key
+
+    monkeypatch.setattr(visit_key, "ask", answer)
+    return given
+
+
+@pytest.fixture
+def open_app(lab: FakeLab, visits: service.Visits, tab: dict[str, str]) -> Iterator[Open]:
     """Open the app as a new visitor; afterwards, prove that no visit brought torch in."""
 
     def open_as_visitor(page: str = "lab", **params: str) -> AppTest:

@@ -10,7 +10,7 @@ from core.errors import JobError
 from core.lab.job import JobSnapshot, JobState
 from core.lab.record import dumps
 from core.lab.request import MAX_PROMPT_CHARACTERS, RunRequest
-from core.ui.lab import runs, service
+from core.ui.lab import runs
 from core.ui.lab.controls import problem
 from tests.pages.conftest import Open, settled, state, words
 from tests.pages.fake_lab import FakeLab, ready, record_of
@@ -43,7 +43,7 @@ def test_the_defaults_show_a_prediction_before_anything_ran(open_app: Open) -> N
     assert "Your prompt has 12 tokens" in text
     assert "not yet" in text
     assert app.text_area(key="lab_prompt").value == RunRequest().prompt
-    assert len(app.get("bidi_component")) == 3  # the tab's key and two pictures
+    assert len(app.get("bidi_component")) == 2
     assert not app.error
 
 
@@ -414,12 +414,8 @@ def test_two_visitors_see_only_their_own(open_app: Open, lab: FakeLab) -> None:
     assert len(set(lab.owners.values())) == 2
 
 
-def test_a_reload_finds_its_own_job_and_its_prompt(
-    open_app: Open, lab: FakeLab, visits: service.Visits, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = "0" * 32
-    monkeypatch.setattr("core.ui.visit_key.ask", lambda: key)
-    monkeypatch.setattr("core.ui.visit_key.known_key", lambda: key)
+def test_a_reload_finds_its_own_job_and_its_prompt(open_app: Open, lab: FakeLab, tab: dict[str, str]) -> None:
+    tab["key"] = "0" * 32
     app = open_app()
     settled(app.text_area(key="lab_prompt").set_value("keep this").run())
     press_run(app)
@@ -427,13 +423,23 @@ def test_a_reload_finds_its_own_job_and_its_prompt(
     reloaded = open_app()
     assert "still here" in words(reloaded)
     assert reloaded.text_area(key="lab_prompt").value == "keep this"
+    lab.finish(the_job(lab))
+    assert state(look_again(reloaded)) == "measured"
+    assert state(open_app()) == "measured"
 
 
-def test_another_tab_does_not_find_it(open_app: Open, lab: FakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_tab_does_not_find_it(open_app: Open, lab: FakeLab) -> None:
     press_run(open_app())
     lab.write(the_job(lab), "not yours", 3)
-    monkeypatch.setattr("core.ui.visit_key.ask", lambda: "f" * 32)
     assert "not yours" not in words(open_app())
+
+
+def test_a_job_that_ended_is_not_taken_up_again(open_app: Open, lab: FakeLab) -> None:
+    app = open_app()
+    settled(app.button(key="lab_calibrate").click().run())
+    lab.jobs[the_job(lab)] = JobSnapshot(the_job(lab), JobState.DONE, result={"schema": "a calibration"})
+    look_again(app)
+    assert not app.button(key="lab_run").disabled
 
 
 # Records

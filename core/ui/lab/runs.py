@@ -21,6 +21,7 @@ from core.ui.lab.service import Lab, OwnJob, Visits
 #: Records kept in a session.
 MOST_RUNS: Final = 8
 _JOB: Final = "lab_job"
+_LAST_JOB: Final = "lab_last_job"
 _RUNS: Final = "lab_runs"
 _LOADED: Final = "lab_loaded"
 _TROUBLE: Final = "lab_trouble"
@@ -59,8 +60,12 @@ def _start(visits: Visits, request: RunRequest | None, submit: Callable[[], str]
     except UserError as refusal:
         _set_trouble(str(refusal), request)
         return
-    st.session_state[_JOB] = mine
+    _take(mine)
     visits.remember(visit_key.known_key() or owner(), mine)
+
+
+def _take(mine: OwnJob) -> None:
+    st.session_state[_JOB], st.session_state[_LAST_JOB] = mine, mine.id
 
 
 def just_started() -> bool:
@@ -77,9 +82,12 @@ def cancel(lab: Lab, job_id: str) -> None:
 
 
 def can_reattach(lab: Lab, visits: Visits, key: str) -> bool:
-    """Whether this tab started a job before it was reloaded, and the lab still knows it."""
+    """Whether this tab started a job before it was reloaded, and the lab still knows it.
+
+    A job that this very session started or took up is not taken up again, however it ended.
+    """
     mine = visits.job_of(key)
-    if mine is None or job() is not None or records() or _TROUBLE in st.session_state:
+    if mine is None or mine.id == st.session_state.get(_LAST_JOB):
         return False
     try:
         lab.snapshot(mine.id)
@@ -93,7 +101,8 @@ def reattach(visits: Visits, key: str) -> RunRequest | None:
     mine = visits.job_of(key)
     if mine is None:
         return None
-    st.session_state[_OWNER], st.session_state[_JOB] = mine.owner, mine
+    st.session_state[_OWNER] = mine.owner
+    _take(mine)
     return mine.request
 
 

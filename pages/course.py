@@ -2,7 +2,9 @@
 
 import streamlit as st
 
+from core.ui import frame
 from core.ui.lesson import course_page
 
+frame.require()
 st.title("Where do you want to go next?", anchor=False)
 course_page.show()

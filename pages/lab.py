@@ -2,9 +2,11 @@
 
 import streamlit as st
 
+from core.ui import frame
 from core.ui.lab import page
 from core.ui.lab.service import lab, visits
 
+frame.require()
 st.title("How fast does a model write on this computer, and what holds it back?")
 st.markdown(
     "A language model writes one token (a piece of a word) at a time. Here stands how fast it **should** "

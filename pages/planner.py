@@ -2,7 +2,9 @@
 
 import streamlit as st
 
+from core.ui import frame
 from core.ui.planner import page
 
+frame.require()
 st.title("Will it fit, how fast will it be, and what would help most?")
 page.show()

@@ -12,6 +12,9 @@ VERSION = "4.14.1"
 PLACES = (ROOT / ".venv" / "node_modules", ROOT / "node_modules")
 #: What counts: the two upper grades of four.
 GRADES = {"serious", "critical"}
+#: A page that is still being drawn is looked at again.
+TRIES = 4
+PAUSE_MS = 1500
 
 
 def axe_script() -> str:
@@ -24,8 +27,18 @@ def axe_script() -> str:
 
 
 def violations(page: Page) -> list[str]:
-    """Serious and critical findings of the page as it stands, one line each."""
+    """Serious and critical findings of the page, one line each; what is gone a moment later is none."""
     page.evaluate(axe_script())
+    found = _findings(page)
+    for _ in range(TRIES - 1):
+        if not found:
+            break
+        page.wait_for_timeout(PAUSE_MS)
+        found = _findings(page)
+    return found
+
+
+def _findings(page: Page) -> list[str]:
     found = json.loads(page.evaluate("axe.run(document).then((r) => JSON.stringify(r.violations))"))
     return [
         f"{entry['id']} ({entry['impact']}): {entry['help']}: "

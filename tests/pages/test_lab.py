@@ -43,7 +43,7 @@ def test_the_defaults_show_a_prediction_before_anything_ran(open_app: Open) -> N
     assert "Your prompt has 12 tokens" in text
     assert "not yet" in text
     assert app.text_area(key="lab_prompt").value == RunRequest().prompt
-    assert len(app.get("bidi_component")) == 2
+    assert len(app.main.get("bidi_component")) == 2
     assert not app.error
 
 
@@ -54,7 +54,7 @@ def test_it_says_what_happens_to_prompts_and_what_the_model_is(open_app: Open) -
 
 
 def test_the_pictures_have_words_for_those_who_do_not_see_them(open_app: Open) -> None:
-    data = [json.loads(item.proto.json) for item in open_app().get("bidi_component") if item.proto.json]
+    data = [json.loads(item.proto.json) for item in open_app().main.get("bidi_component") if item.proto.json]
     alts = [entry["alt"] for entry in data if "alt" in entry]
     assert len(alts) == 2
     assert all(alt.startswith("Predicted") for alt in alts)

@@ -168,6 +168,12 @@ def test_the_print_view_unfolds_everything(open_app: Open) -> None:
     assert not app.expander
 
 
+@pytest.mark.parametrize("name", ["planner", "lab", "kv_cache", "course", "notebook", "prefill_and_decode"])
+def test_a_page_opened_first_on_a_fresh_server_stands_in_the_apps_frame(open_app: Open, name: str) -> None:
+    app = open_app(name)  # AppTest opens a page as a fresh server does: without app.py
+    assert [switch.key for switch in app.sidebar.toggle] == ["print_view"]
+
+
 def test_equal_scenarios_of_two_visitors_do_not_mix(open_app: Open) -> None:
     first, second = planner(open_app, b="8", v="1"), planner(open_app, b="2", v="1")
     first.select_slider(key="scenario_slide_batch").set_value(32)

@@ -47,7 +47,7 @@ def _keeping(mine: Notebook) -> None:
         return
     st.download_button(
         "Save the notebook",
-        mine.to_json,
+        mine.to_json(),
         "notebook.json",
         "application/json",
         key="notebook_save",

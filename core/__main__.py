@@ -59,9 +59,13 @@ def main(argv: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return USER_MISTAKE
-    # Only the chosen command is imported, so that counting a model does not load torch.
-    command: Any = importlib.import_module(f"core.commands.{name}")
-    return _run(name, command, arguments[1:])
+    try:
+        # Only the chosen command is imported, so that counting a model does not load torch.
+        command: Any = importlib.import_module(f"core.commands.{name}")
+        return _run(name, command, arguments[1:])
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _run(name: str, command: Command, arguments: list[str]) -> int:
@@ -77,9 +81,6 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
     except UserError as mistake:
         print(mistake, file=sys.stderr)
         return USER_MISTAKE
-    except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
-        return INTERRUPTED
     print(json.dumps(result, indent=2, allow_nan=False) if args.json else command.render(result))
     return 0
 

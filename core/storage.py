@@ -6,6 +6,8 @@ Everything in it can be deleted at any time; it is made again when it is needed.
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import os
 import sys
 import tempfile
@@ -16,12 +18,34 @@ from typing import Final
 #: An environment variable that moves the folder (tests use it, and hosts with a data disk).
 CACHE_VARIABLE: Final = "LLM_LAB_CACHE"
 _FOLDER: Final = "llm-inference-lab"
+_LOG: Final = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """The folder for packed weights and calibrations; it is created when it is missing."""
-    folder = Path(os.environ.get(CACHE_VARIABLE) or _default_folder())
-    folder.mkdir(parents=True, exist_ok=True)
+    """The folder for packed weights and calibrations; it is created when it is missing.
+
+    Where it cannot be written, a temporary folder of this process serves instead, and the log says so:
+    what is kept only saves time.
+    """
+    return _usable(Path(os.environ.get(CACHE_VARIABLE) or _default_folder()))
+
+
+@functools.cache
+def _usable(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        other = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}-"))
+        _LOG.warning(
+            "The cache folder %s must be writable (%s); %s is used for now. Set %s to another.",
+            folder,
+            problem.strerror,
+            other,
+            CACHE_VARIABLE,
+        )
+        return other
     return folder
 
 

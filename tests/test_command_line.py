@@ -93,3 +93,24 @@ def test_counting_does_not_load_torch(name: str) -> None:
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", check], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("out", ["/", "/dev/null/x", "/proc/x/y.json", "a" * 300])
+def test_a_file_that_cannot_be_written_is_refused_before_measuring(
+    out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--quick", "--out", out]) == USER_MISTAKE
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("--out must name a file in a folder that can be written;")
+
+
+def test_an_interrupt_while_a_command_is_imported_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: str) -> types.ModuleType:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importlib.import_module", interrupted)
+    assert main(["generate", "hi"]) == INTERRUPTED
+    assert capsys.readouterr().err == "Stopped.\n"

@@ -32,3 +32,14 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None
         write_atomically(path, fail)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_used_is_replaced_and_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
+    folder = cache_folder()
+    assert folder.is_dir()
+    assert folder == cache_folder(), "one folder for the whole process"
+    assert "must be writable" in caplog.text

@@ -86,11 +86,15 @@ def _machine(device: torch.device) -> str:
 def _read(file: Path) -> dict[str, int]:
     try:
         known = json.loads(file.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}  # there is none yet, or it is damaged: time again
     if not isinstance(known, dict):
         return {}
-    return {key: value for key, value in known.items() if isinstance(key, str) and isinstance(value, int)}
+    return {
+        key: value
+        for key, value in known.items()
+        if isinstance(key, str) and isinstance(value, int) and value >= 0
+    }
 
 
 def _switch_rows(kernel: SwitchedLinear, example: Tensor, device: torch.device) -> int:

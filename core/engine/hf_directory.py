@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
@@ -17,6 +18,7 @@ from core.errors import CheckpointError
 
 _INDEX: Final = "model.safetensors.index.json"
 _SINGLE: Final = "model.safetensors"
+_NUMBERS: Final = (torch.float32, torch.bfloat16, torch.float16)
 _SPECIAL: Final = ("bos_token", "eos_token", "pad_token", "unk_token")
 
 
@@ -32,8 +34,23 @@ class SafetensorsFiles:
             self._home |= dict.fromkeys(self._files[file].keys(), file)
 
     def weight(self, name: str) -> Weight:
-        """Give the tensor of this name; a copy, since the file may change while the model runs."""
-        return Weight(self._files[self._home[name]].get_tensor(name).clone())
+        """Give the tensor of this name; a copy, since the file may change while the model runs.
+
+        Raises:
+            CheckpointError: it holds anything but finite numbers in a format that is read here.
+        """
+        tensor = self._files[self._home[name]].get_tensor(name).clone()
+        if tensor.dtype not in _NUMBERS:
+            found = str(tensor.dtype).removeprefix("torch.")
+            raise CheckpointError(
+                f"The tensor {name} must be fp32, bf16 or fp16; it is {found}. Use such a checkpoint."
+            )
+        if not tensor.isfinite().all():
+            raise CheckpointError(
+                f"The tensor {name} must hold finite numbers; it has a NaN or an infinity. Download "
+                "the model again."
+            )
+        return Weight(tensor)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every tensor."""
@@ -66,7 +83,10 @@ def _weight_files(directory: Path) -> list[str]:
         index = _json(directory / _INDEX).get("weight_map")
         if not isinstance(index, dict):
             raise CheckpointError(f"{_INDEX} must map tensors to files; it does not. Download it again.")
-        return sorted({str(file) for file in index.values()})
+        files = sorted({str(file) for file in index.values()})
+        if any(Path(file).name != file for file in files):
+            raise CheckpointError(f"{_INDEX} must name files beside it; it names others. Download it again.")
+        return files
     if not (directory / _SINGLE).exists():
         raise CheckpointError(
             f"{directory.name} must have its weights in {_SINGLE}, or in shards with {_INDEX}; it has "
@@ -123,8 +143,8 @@ def _template(directory: Path, settings: dict[str, Any]) -> str | None:
         return _text(file)
     template = settings.get("chat_template")
     if isinstance(template, list):
-        named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
-        template = named.get("default")
+        defaults = (e for e in template if isinstance(e, dict) and e.get("name") == "default")
+        template = next(defaults, {}).get("template")
     return template if isinstance(template, str) else None
 
 

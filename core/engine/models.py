@@ -35,12 +35,19 @@ def open_checkpoint(model: str | Path) -> Checkpoint:
     path = Path(model)
     if path.suffix == ".gguf":
         return read_gguf(path, id="custom", name=path.stem, source=path.name)
-    if model and path.is_dir():
+    if model and _is_directory(path):
         return read_directory(path)
     raise CheckpointError(
         f"The model must be {EMBEDDED}, {SHAPE_PREFIX}ID with an id of the catalogue, a Hugging Face "
         f"directory or a .gguf file; got {str(model)[:200]!r}. Check the name or the path."
     )
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name too long to be a path
+        return False
 
 
 def embedded_file() -> Path:

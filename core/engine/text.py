@@ -75,7 +75,7 @@ class ModelText:
         messages: list[Message] = [{"role": "user", "content": text}]
         try:
             return self._template.render(messages=messages, add_generation_prompt=True, **self._special)
-        except (TemplateError, TypeError) as problem:
+        except _TEMPLATE_FAULTS as problem:
             raise CheckpointError(
                 f"The model's chat template must render; it failed ({problem}). Use the bare prompt (raw)."
             ) from None
@@ -87,6 +87,19 @@ class ModelText:
     def stream(self) -> TextStream:
         """A fresh stream over this tokenizer."""
         return _ModelStream(self.tokenizer)
+
+
+#: What a template from a stranger can raise while it renders; the sandbox stops anything worse.
+_TEMPLATE_FAULTS: Final = (
+    TemplateError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+)
 
 
 class _ModelStream:
@@ -110,7 +123,7 @@ def _template(source: str) -> Template:
     environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
     try:
         return environment.from_string(source)
-    except TemplateError as problem:
+    except (TemplateError, RecursionError) as problem:
         raise CheckpointError(
             f"The model's chat template must be valid Jinja; it is not ({problem}). Download the model again."
         ) from None

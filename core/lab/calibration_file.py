@@ -56,6 +56,8 @@ def load(fingerprint: Fingerprint, now: datetime | None = None) -> Stored:
         raw = path.read_bytes()
     except FileNotFoundError:
         return Stored(None, "This machine was not calibrated yet.")
+    except OSError as problem:
+        return Stored(None, f"The stored calibration could not be read ({problem.strerror}).")
     try:
         calibration = Calibration.from_json(parse(raw, "A calibration", _MOST_BYTES).data)
     except RecordError as error:

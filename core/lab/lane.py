@@ -173,6 +173,8 @@ class Lane:
             self._state = "warming" if self._state == "starting" else self._state
         elif message["type"] == "broken":
             self._message = message["message"][:_LONGEST_MESSAGE]
+        elif message["type"] == "calibrated":
+            self._keep_calibration(message["calibration"])
         elif message["type"] == "ready":
             self.info = info_from_json(message["info"])
             self._state, self._phase, self._message, self._ready_at = "ready", ("", None), "", now
@@ -187,7 +189,8 @@ class Lane:
             case "step":
                 ticket.add_step(message["text"], message["step"])
             case "done":
-                self._keep_calibration(ticket, message["result"])
+                if ticket.kind in CALIBRATION_KINDS:
+                    self._keep_calibration(message["result"])
                 ticket.result, self._deaths = message["result"], 0
                 self.queue.learn(ticket.kind, now - ticket.started_at)
                 self._finish(JobState.DONE, now)
@@ -196,11 +199,9 @@ class Lane:
             case "cancelled":
                 self._finish(JobState.CANCELLED, now, ticket.message or sentences.CANCELLED)
 
-    def _keep_calibration(self, ticket: Ticket, result: dict[str, Any]) -> None:
-        if ticket.kind not in CALIBRATION_KINDS:
-            return
+    def _keep_calibration(self, data: dict[str, Any]) -> None:
         try:
-            self.info = with_calibration(self.info, Calibration.from_json(result))
+            self.info = with_calibration(self.info, Calibration.from_json(data))
         except RecordError as error:
             raise ProtocolError("a calibration does not fit its form") from error
 

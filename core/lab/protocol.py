@@ -30,6 +30,7 @@ REPLIES: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "warming": {"phase": str},
     "broken": {"message": str},
     "ready": {"info": dict},
+    "calibrated": {"calibration": dict},
     "progress": {"id": str, "phase": str},
     "step": {"id": str, "text": str, "step": dict},
     "done": {"id": str, "result": dict},

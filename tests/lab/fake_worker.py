@@ -5,6 +5,7 @@ Started as a process by the tests. The prompt of a request says what the job doe
 ``"garbage"``, ``"fault"``, ``"nan"``, ``"huge"``, ``"wrong step"``.
 """
 
+import json
 import os
 import sys
 import time
@@ -16,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from core.analytic.step_record import StepRecord
 from core.errors import RequestError
+from core.lab.worker import loop
 from core.lab.worker.loop import JobContext, Report, StopRequestedError, serve
 
 Job = Callable[[JobContext, dict[str, Any]], dict[str, Any]]
@@ -104,6 +106,12 @@ class FakeWork:
     def jobs(self) -> Mapping[str, Job]:
         return {"run": run}
 
+    def idle(self, report: Report) -> dict[str, Any] | None:
+        if os.environ.get("FAKE_IDLE") != "calibrates":
+            return None
+        report("calibrating", 0.5)
+        return json.loads(os.environ["FAKE_CALIBRATION"])  # type: ignore[no-any-return]
+
     def count_tokens(self, request: dict[str, Any]) -> int | None:
         if request["prompt"].startswith("uncountable"):
             raise RuntimeError(request["prompt"])
@@ -111,6 +119,7 @@ class FakeWork:
 
 
 PROTOCOL = os.dup(1)
+loop.IDLE_S = float(os.environ.get("FAKE_IDLE_S", "60"))
 
 if __name__ == "__main__":
     serve(FakeWork, sys.stdin.buffer, os.fdopen(PROTOCOL, "wb"))

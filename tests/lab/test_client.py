@@ -1,5 +1,6 @@
 """Two visitors and one worker: queue, limits, cancels, and workers that die."""
 
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from core.lab.job import JobState
 from core.lab.limits import Limits
 from core.lab.request import RunRequest
 from tests.lab.conftest import FAKE_WORKER, Visitor, fake_command, wait_until
+from tests.lab.examples import calibration
 
 
 def test_a_job_runs_and_streams_its_steps(ready_lab: LabClient) -> None:
@@ -241,6 +243,18 @@ def test_tokens_are_unknown_while_no_worker_is_ready(limits: Limits, monkeypatch
     monkeypatch.setenv("FAKE_WARM_UP_S", "5")
     lab = LabClient(limits, fake_command)
     assert lab.count_tokens(RunRequest(prompt="one two")) is None
+    lab.close()
+
+
+def test_a_better_calibration_of_an_idle_worker_is_taken_over(
+    limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_IDLE", "calibrates")
+    monkeypatch.setenv("FAKE_IDLE_S", "0.1")
+    monkeypatch.setenv("FAKE_CALIBRATION", json.dumps(calibration().to_json()))
+    lab = LabClient(limits, fake_command)
+    wait_until(lambda: lab.status().calibration == calibration(), "the calibration to arrive")
+    assert lab.status().state == "ready"
     lab.close()
 
 

@@ -26,7 +26,7 @@ from core.lab.predict import predict
 from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
 from core.lab.worker import calibrate as calibrate_module
-from core.lab.worker import threads
+from core.lab.worker import threads, work
 from core.lab.worker.calibrate import Effort, calibrate
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe
@@ -204,3 +204,25 @@ def test_a_clock_that_seems_to_save_time_is_noise() -> None:
     rates, step_fixed_s = calibrate_module._whole_steps(calibration().rates, [step])
     assert step_fixed_s == 0.0
     assert rates == calibration().rates
+
+
+def test_a_noisy_calibration_is_replaced_when_the_host_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    noisy = replace(calibration(), noisy=("other programs used 40% of the processors",))
+    worker = work.EngineWork("cpu", GIB)
+    worker._calibration, worker._memory = noisy, MemoryProbe("cpu")
+    monkeypatch.setattr(work, "calibrate", lambda *_: calibration())
+    monkeypatch.setattr(work, "_is_quiet", lambda: False)
+    assert worker.idle(lambda *_: None) is None, "not while the host is busy"
+    monkeypatch.setattr(work, "_is_quiet", lambda: True)
+    assert worker.idle(lambda *_: None) == calibration().to_json()
+    assert worker.idle(lambda *_: None) is None, "a quiet calibration stays"
+
+
+def test_a_calibration_that_is_no_better_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    noisy = replace(calibration(), noisy=("other programs used 40% of the processors",))
+    worker = work.EngineWork("cpu", GIB)
+    worker._calibration, worker._memory = noisy, MemoryProbe("cpu")
+    monkeypatch.setattr(work, "calibrate", lambda *_: replace(noisy, duration_s=1.0))
+    monkeypatch.setattr(work, "_is_quiet", lambda: True)
+    assert worker.idle(lambda *_: None) is None
+    assert worker._calibration is noisy

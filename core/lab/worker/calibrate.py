@@ -7,6 +7,7 @@ prediction never saw the run it predicts.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -78,12 +79,16 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
     kernels: dict[str, str] = {}
     steps: list[_Step] = []
     for index, (weights, kv) in enumerate(FORMATS_RUN.items()):
-        report(PHASE, (1 + index) / (2 + len(FORMATS_RUN)))
+
+        def progress(part: float, index: int = index) -> None:
+            report(PHASE, (1 + index + part) / (2 + len(FORMATS_RUN)))
+
+        progress(0.0)
         try:
             engine = calibration_engine(calibration_spec(effort.pairs), weights, kv, device)
         except FormatError:  # no kernel here: the format has no rate, and asking for it is an error
             continue
-        timed, step = _measure(engine, effort)
+        timed, step = _measure(engine, effort, progress)
         samples += timed
         steps.append(step)
         kernels[weights] = engine.kernels["gate_up"]
@@ -146,20 +151,21 @@ def _whole_steps(
     return without_clock(rates, clock_s), fixed_s
 
 
-def _measure(engine: Engine, effort: Effort) -> tuple[list[Sample], _Step]:
+def _measure(engine: Engine, effort: Effort, progress: Callable[[float], None]) -> tuple[list[Sample], _Step]:
     """All samples of one format: single tokens through all layers, many through a pair."""
-    every = OperatorClock(engine, range(engine.spec.num_layers))
-    samples = []
-    for context in effort.decode_contexts:
-        samples += every.samples(1, context, effort.decode_repeats)
-    step = _step(engine, every, effort)
-    pair = OperatorClock(engine, (0, 1))
-    for tokens in effort.prefill_tokens:
-        samples += pair.samples(tokens, tokens, effort.prefill_repeats)
-    narrow = OperatorClock(engine, (0,))
-    for tokens in effort.long_tokens:
-        samples += narrow.samples(tokens, tokens, effort.prefill_repeats)
-    return samples, step
+    every, pair, narrow = (
+        OperatorClock(engine, layers) for layers in (range(engine.spec.num_layers), (0, 1), (0,))
+    )
+    passes = [
+        *((every, 1, context, effort.decode_repeats) for context in effort.decode_contexts),
+        *((pair, tokens, tokens, effort.prefill_repeats) for tokens in effort.prefill_tokens),
+        *((narrow, tokens, tokens, effort.prefill_repeats) for tokens in effort.long_tokens),
+    ]
+    samples: list[Sample] = []
+    for index, (clock, new_tokens, context, repeats) in enumerate(passes):
+        progress((1 + index) / (2 + len(passes)))
+        samples += clock.samples(new_tokens, context, repeats)
+    return samples, _step(engine, every, effort)
 
 
 def _step(engine: Engine, clock: OperatorClock, effort: Effort) -> _Step:

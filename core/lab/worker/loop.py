@@ -24,6 +24,9 @@ from core.analytic.step_record import StepRecord
 from core.errors import UserError
 from core.lab.protocol import MAX_LINE_BYTES, REQUESTS, ProtocolError, decode, encode
 
+#: A worker without a job for so long may use the moment.
+IDLE_S = 20.0
+
 #: Reports a phase and how much of it is done, from 0 to 1; None where that is unknown.
 Report = Callable[[str, float | None], None]
 
@@ -79,6 +82,9 @@ class Work(Protocol):
     def count_tokens(self, request: dict[str, Any]) -> int | None:
         """Tokens of a request's prompt; None where that is not known yet."""
 
+    def idle(self, report: Report) -> dict[str, Any] | None:
+        """Use a quiet moment; a new calibration, or None. ``report`` leaves it when a job comes in."""
+
 
 class Outbox:
     """Standard output, shared by the threads: one whole line at a time."""
@@ -116,9 +122,28 @@ def serve(make_work: Callable[[], Work], source: BinaryIO, sink: BinaryIO) -> No
     threading.Thread(target=_count, args=(work, inbox, outbox), name="counter", daemon=True).start()
     outbox.send({"type": "ready", "info": info})
     while True:
-        message = inbox.jobs.get()
+        try:
+            message = inbox.jobs.get(timeout=IDLE_S)
+        except queue.Empty:
+            _idle(work, inbox, outbox)
+            continue
         _run_job(work, message, inbox.stops[message["id"]], outbox)
         del inbox.stops[message["id"]]
+
+
+def _idle(work: Work, inbox: _Inbox, outbox: Outbox) -> None:
+    def report(phase: str, fraction: float | None) -> None:
+        del phase, fraction  # nobody waits for this
+        if not inbox.jobs.empty():
+            raise StopRequestedError
+
+    try:
+        if calibration := work.idle(report):
+            outbox.send({"type": "calibrated", "calibration": calibration})
+    except StopRequestedError:
+        return  # a visitor comes first; the next quiet moment will do
+    except Exception as fault:  # noqa: BLE001 - what nobody asked for must not end the worker
+        _log(fault)
 
 
 def _start(make_work: Callable[[], Work], outbox: Outbox) -> tuple[Work, dict[str, Any]]:

@@ -27,6 +27,9 @@ from core.lab.fit import Sample
 from core.lab.timing import spread, warm_up
 
 _MOST_WARM_UP: Final = 6
+#: Passes at one size end after so many seconds, so that a calibration on a busy host ends too.
+_PATIENCE_S: Final = 1.0
+_LEAST_PASSES: Final = 2
 _LAST_TOKEN: Final = {"final_norm", "lm_head", "sample"}
 _PARTS: Final = 8
 
@@ -69,8 +72,11 @@ class OperatorClock:
 
         What works on the last token alone is sampled where that is the only one.
         """
+        deadline = time.perf_counter() + _PATIENCE_S
         warm_up(lambda: sum(self._pass(new_tokens, context)), _MOST_WARM_UP)
-        passes = [self._pass(new_tokens, context) for _ in range(repeats)]
+        passes: list[list[float]] = []
+        while len(passes) < repeats and (len(passes) < _LEAST_PASSES or time.perf_counter() < deadline):
+            passes.append(self._pass(new_tokens, context))
         tables: dict[Layer | None, Operators] = {}
         samples = []
         for timed, seconds in zip(self._timed, zip(*passes, strict=True), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from core.engine.text import TextCodec
 from core.errors import CheckpointError, FormatError, JobError
 from core.lab import calibration_file
 from core.lab.calibration import Calibration
-from core.lab.host import physical_cores
+from core.lab.host import LoadProbe, physical_cores
 from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX, RunRequest
 from core.lab.worker import machine_info
 from core.lab.worker.calibrate import FULL, QUICK, Effort, calibrate
@@ -27,6 +28,7 @@ from core.lab.worker.run_job import Bench, run
 Job = Callable[[JobContext, dict[str, Any]], dict[str, Any]]
 _WARM_UP_TOKENS = 32
 _WARM_UP_STEPS = 5
+_LOOK_S = 1.0
 
 
 class EngineWork:
@@ -70,6 +72,14 @@ class EngineWork:
             return None
         return len(text.encode(asked.prompt) if asked.raw else text.encode_chat(asked.prompt))
 
+    def idle(self, report: Report) -> dict[str, Any] | None:
+        """Replace a calibration that was made on a busy host, once the host is quiet."""
+        noisy = self._calibration
+        if noisy is None or not noisy.noisy or not _is_quiet():
+            return None
+        again = self._calibrate(QUICK, report, keep=lambda new: len(new.noisy) < len(noisy.noisy))
+        return None if again is noisy else again.to_json()
+
     def _run(self, context: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
         request = RunRequest.from_json(payload)
         if self._calibration is None or self._memory is None:
@@ -100,15 +110,20 @@ class EngineWork:
             return ""  # this device has no kernel for the default format; a visitor chooses another
         return ""
 
-    def _calibrate(self, effort: Effort, report: Report) -> Calibration:
+    def _calibrate(
+        self, effort: Effort, report: Report, keep: Callable[[Calibration], bool] = lambda _: True
+    ) -> Calibration:
+        """Calibrate, and keep the result where ``keep`` agrees; the calibration that holds now."""
         if self._memory is None:
             raise RuntimeError("a worker calibrates after its warm-up has begun")
-        self._calibration = calibrate(self.device, effort, self._memory, report)
-        calibration_file.save(self._calibration)
+        new = calibrate(self.device, effort, self._memory, report)
         # The calibration models are gone; their memory goes back to the system.
         gc.collect()
         if hasattr(psutil, "heap_trim"):  # not with every C library
             psutil.heap_trim()
+        if self._calibration is None or keep(new):
+            self._calibration = new
+            calibration_file.save(new)
         return self._calibration
 
     def _info(self, model_message: str, calibration_message: str) -> dict[str, Any]:
@@ -125,6 +140,13 @@ class EngineWork:
             "calibration": self._calibration.to_json() if self._calibration else None,
             "calibration_message": calibration_message,
         }
+
+
+def _is_quiet() -> bool:
+    """Look at the host for a moment while this process does nothing."""
+    probe = LoadProbe()
+    time.sleep(_LOOK_S)
+    return not probe.stop().reasons()
 
 
 def _settle(engine: Engine) -> None:

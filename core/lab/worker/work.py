@@ -29,6 +29,8 @@ Job = Callable[[JobContext, dict[str, Any]], dict[str, Any]]
 _WARM_UP_TOKENS = 32
 _WARM_UP_STEPS = 5
 _LOOK_S = 1.0
+#: A host that is never quiet enough is not tried for ever.
+_IDLE_TRIES = 3
 
 
 class EngineWork:
@@ -40,6 +42,7 @@ class EngineWork:
         self._texts: dict[str, TextCodec] = {}
         self._calibration: Calibration | None = None
         self._memory: MemoryProbe | None = None
+        self._idle_tries = _IDLE_TRIES
 
     def warm_up(self, report: Report) -> dict[str, Any]:
         """Choose threads, load the default model, and calibrate a machine that is new."""
@@ -75,8 +78,9 @@ class EngineWork:
     def idle(self, report: Report) -> dict[str, Any] | None:
         """Replace a calibration that was made on a busy host, once the host is quiet."""
         noisy = self._calibration
-        if noisy is None or not noisy.noisy or not _is_quiet():
+        if noisy is None or not noisy.noisy or not self._idle_tries or not _is_quiet():
             return None
+        self._idle_tries -= 1
         again = self._calibrate(QUICK, report, keep=lambda new: len(new.noisy) < len(noisy.noisy))
         return None if again is noisy else again.to_json()
 

@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 from core.ui.figures.operator_times import operator_times
-from core.ui.figures.step_times import step_times
+from core.ui.figures.step_times import RECOMPUTED, step_times
 from core.ui.picture import Picture
 from core.ui.series import Gap
 
 PREDICTED = np.linspace(0.010, 0.012, 20)
+
+
+def test_without_a_cache_the_slope_has_another_reason() -> None:
+    assert "it looks back at more tokens" in step_times(PREDICTED * np.linspace(1, 2, len(PREDICTED))).look_at
+    slope = step_times(PREDICTED * np.linspace(1, 2, len(PREDICTED)), growth_reason=RECOMPUTED).look_at
+    assert slope.endswith("every token so far goes through the model again.")
 
 
 def test_before_a_run_the_steps_are_a_dashed_line_only() -> None:

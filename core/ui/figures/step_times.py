@@ -22,12 +22,22 @@ _ROOM: Final = 1.2  # empty part above the highest mark
 _MS: Final = 1000.0
 
 
-def step_times(predicted_s: NDArray[np.float64], measured_s: NDArray[np.float64] | None = None) -> Picture:
+#: Why a later token takes longer, with a cache and without one.
+CACHED: Final = "it looks back at more tokens"
+RECOMPUTED: Final = "without a cache every token so far goes through the model again"
+
+
+def step_times(
+    predicted_s: NDArray[np.float64],
+    measured_s: NDArray[np.float64] | None = None,
+    growth_reason: str = CACHED,
+) -> Picture:
     """Draw the time of every decode step.
 
     Args:
         predicted_s: seconds of the steps that write tokens 2, 3, ...
         measured_s: the same as measured, of as many steps as were run; None before a run.
+        growth_reason: why a later token takes longer, ``CACHED`` or ``RECOMPUTED``.
     """
     measured = np.empty(0) if measured_s is None else measured_s
     top = _top_s(predicted_s, measured)
@@ -45,7 +55,7 @@ def step_times(predicted_s: NDArray[np.float64], measured_s: NDArray[np.float64]
         alt=_alt(predicted_s, measured),
         columns=("token", "predicted ms", "measured ms"),
         rows=_rows(predicted_s, measured),
-        look_at=_look_at(predicted_s, measured),
+        look_at=_look_at(predicted_s, measured, growth_reason),
     )
 
 
@@ -114,7 +124,7 @@ def _span(values: NDArray[np.float64]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def _look_at(predicted_s: NDArray[np.float64], measured: NDArray[np.float64]) -> str:
+def _look_at(predicted_s: NDArray[np.float64], measured: NDArray[np.float64], reason: str) -> str:
     if not len(predicted_s):
         return ""
     above = int((measured > _top_s(predicted_s, measured)).sum()) if len(measured) else 0
@@ -124,8 +134,7 @@ def _look_at(predicted_s: NDArray[np.float64], measured: NDArray[np.float64]) ->
     if growth > 1.02:
         times = significant(growth)
         return (
-            f"Look at the slope: the last token takes {times} times as long as the second, because it "
-            "looks back at more tokens."
+            f"Look at the slope: the last token takes {times} times as long as the second, because {reason}."
         )
     return "Look at how flat it is: over so few tokens, looking back at earlier ones hardly costs time."
 

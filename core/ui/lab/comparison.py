@@ -16,7 +16,7 @@ from core.lab.record import RunRecord
 from core.lab.request import EMBEDDED_MODEL
 from core.ui import picture, side_by_side, worked_number
 from core.ui.figures.operator_times import operator_times
-from core.ui.figures.step_times import step_times
+from core.ui.figures.step_times import CACHED, RECOMPUTED, step_times
 from core.ui.lab import arithmetic, models
 from core.ui.lab.arithmetic import Case, numbers_of
 from core.ui.palette import PART_OF_KIND
@@ -52,12 +52,13 @@ def headline(prediction: Prediction | None, record: RunRecord | None) -> None:
     )
 
 
-def steps(prediction: Prediction, record: RunRecord | None) -> None:
-    """The picture of the time of each token."""
+def steps(prediction: Prediction, record: RunRecord | None, *, cached: bool) -> None:
+    """The picture of the time of each token, with a KV cache or without."""
     measured = None
     if record is not None:
         measured = np.array([step.host_s for step in record.steps if step.kind == "decode"])
-    picture.show(step_times(np.array(prediction.decode_step_s), measured), key="lab_steps")
+    reason = CACHED if cached else RECOMPUTED
+    picture.show(step_times(np.array(prediction.decode_step_s), measured, reason), key="lab_steps")
 
 
 def by_operator(prediction: Prediction, record: RunRecord | None) -> None:
@@ -84,6 +85,26 @@ def verdict(record: RunRecord) -> None:
         "noisy": ":material/grain:",
     }
     st.markdown(f"{signs[compared.verdict]} {plain(compared.sentence)}")
+    st.caption(how_measured(record))
+
+
+def how_measured(record: RunRecord) -> str:
+    """What the measured numbers are, in words: which repeats, and what their ranges mean."""
+    prefills, steps = len(record.measured.prefill_repeats_s), len(record.measured.decode_repeats_s)
+    words = [
+        f"Measured TTFT is the median of {prefills} prefills repeated after the run."
+        if prefills
+        else "Measured TTFT is the one prefill of the run itself, so it has no range."
+    ]
+    if steps:
+        words.append(f"Measured TPOT is the median of {steps} steps repeated at the middle of the answer.")
+    if record.measured.tpot_s is not None:
+        seen = format_seconds(record.measured.tpot_s)
+        words.append(f"While you watched, a token after the first took {seen} on average.")
+    words.append(
+        "Ranges go from p10 to p90" + (", doubled because the run is noisy." if record.noisy else ".")
+    )
+    return " ".join(words)
 
 
 def work_out(case: Case) -> None:
@@ -109,7 +130,7 @@ def _time(name: str, predicted_s: float | None, ratio: Ratio | None) -> Quantity
         "no such token" if predicted_s is None else format_seconds(predicted_s),
         "" if ratio is None else format_seconds(ratio.measured_s),
         None if ratio is None else ratio.ratio,
-        None if ratio is None else ratio.range,
+        None if ratio is None or ratio.low_s == ratio.high_s else ratio.range,
     )
 
 

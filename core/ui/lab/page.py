@@ -171,7 +171,8 @@ def _results(places: Places, lab: Lab, visits: Visits, now: Forecast, record: Ru
         else:
             basis.show(now)
         if prediction is not None:
-            comparison.steps(prediction, record)
+            asked = settings.current() if record is None else record.request
+            comparison.steps(prediction, record, cached=asked.cache != "none")
         else:
             st.skeleton(height=330)
     case = _case_of(record) if record is not None else now.case

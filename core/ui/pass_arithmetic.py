@@ -52,39 +52,41 @@ def pass_number(
     sums = _by_group(table, machine)
     fixed = machine.step_fixed_s
     terms = [f"{format_seconds(fixed)} pass", *(f"{format_seconds(s)} {group}" for group, s in sums.items())]
-    widest = machine.rate("linear", table.formats[table.index("gate_up")], "gate_up")
-    rows = float(table.tokens[table.index("gate_up")])
-    flop_rate = float(widest.flops_at(np.asarray(rows)))
-    priors = "fitted to published measurements"
     return WorkedNumber(
         name=name,
         formula=f"{name} = {FORMULA}",
         substituted=" + ".join(terms),
         result=f"{format_seconds(fixed + sum(sums.values()))} for {what}",
-        inputs=(
-            Input("pass cost", "cost of one pass besides its operators", format_seconds(fixed), priors),
-            Input("call cost", "cost of calling one operator once", format_seconds(widest.fixed_s), priors),
-            _total(
-                "bytes", "weights, cache and activations moved", format_gb(float(table.streamed_bytes.sum()))
-            ),
-            _total("FLOPs", "multiplies and adds", f"{format_si(float(table.total('flops')))}FLOP"),
-            Input(
-                "byte rate",
-                f"what the MLP's matrices reach of {format_gb(machine.bandwidth_bytes_per_s)}/s",
-                f"{format_gb(widest.bytes_per_s)}/s",
-                origin.words,
-                origin.url,
-            ),
-            Input(
-                "FLOP rate",
-                f"what they reach with {rows:,.0f} rows",
-                f"{format_si(flop_rate)}FLOP/s",
-                origin.words,
-                origin.url,
-            ),
-        ),
+        inputs=_inputs(table, machine, origin),
         python=program(f"{name}: {what}", table, machine),
         note=note,
+    )
+
+
+def _inputs(table: Operators, machine: Machine, origin: Origin) -> tuple[Input, ...]:
+    widest = machine.rate("linear", table.formats[table.index("gate_up")], "gate_up")
+    rows = float(table.tokens[table.index("gate_up")])
+    flop_rate = float(widest.flops_at(np.asarray(rows)))
+    priors = "fitted to published measurements"
+    return (
+        Input("pass cost", "cost of one pass besides its operators", format_seconds(fixed), priors),
+        Input("call cost", "cost of calling one operator once", format_seconds(widest.fixed_s), priors),
+        _total("bytes", "weights, cache and activations moved", format_gb(float(table.streamed_bytes.sum()))),
+        _total("FLOPs", "multiplies and adds", f"{format_si(float(table.total('flops')))}FLOP"),
+        Input(
+            "byte rate",
+            f"what the MLP's matrices reach of {format_gb(machine.bandwidth_bytes_per_s)}/s",
+            f"{format_gb(widest.bytes_per_s)}/s",
+            origin.words,
+            origin.url,
+        ),
+        Input(
+            "FLOP rate",
+            f"what they reach with {rows:,.0f} rows",
+            f"{format_si(flop_rate)}FLOP/s",
+            origin.words,
+            origin.url,
+        ),
     )
 
 

@@ -71,6 +71,14 @@ def test_the_roofline_puts_each_pass_on_its_side() -> None:
     assert "decode does 1.07 FLOPs per byte, on the side that waits for memory" in picture.alt
 
 
+def test_words_of_marks_in_one_place_do_not_lie_on_each_other() -> None:
+    passes = [Pass(name, 1.6e10, 1e9, 0.04) for name in ("prefill", "decode")]
+    markup = roofline(passes, 989e12, 4.8e12, "bf16").markup()
+    heights = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*strong">(?:prefill|decode)<', markup)]
+    assert len(heights) == 2
+    assert abs(heights[0] - heights[1]) > 19
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
 def test_no_mark_leaves_the_roofline(scale: float) -> None:
     markup = roofline([Pass("decode", 1e9 * scale, 1e9, 0.01)], 1e14, 1e12, "bf16").markup()

@@ -18,6 +18,9 @@ _LEFT: Final = 78
 _RIGHT: Final = 548
 _TOP: Final = 30
 _BOTTOM: Final = 240
+#: Marks so close would share the place of their words; one word then goes a line lower.
+_NEAR: Final = 90
+_LINE: Final = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,12 @@ def roofline(
     drawing = Drawing(_WIDTH, _HEIGHT)
     _grid(drawing, axes)
     _roof(drawing, axes, ridge, peak_flops_per_s, bandwidth_bytes_per_s)
+    taken: list[tuple[float, float]] = []
     for item in passes:
-        _mark(drawing, axes, item)
+        x, y = axes.at(item.intensity, item.flops_per_s)
+        near = any(abs(x - other) < _NEAR and abs(y - height) < _LINE for other, height in taken)
+        _mark(drawing, item, (x, y), lower=_LINE if near else 0)
+        taken.append((x, y))
     return Picture(
         title="Under the roof of the chip",
         drawing=drawing,
@@ -134,9 +141,9 @@ def _roof(drawing: Drawing, axes: _Axes, ridge: float, peak: float, bandwidth: f
     drawing.text(corner_x - 8, _BOTTOM - 8, "waits for memory", "fill-muted", anchor="end")
 
 
-def _mark(drawing: Drawing, axes: _Axes, item: Pass) -> None:
+def _mark(drawing: Drawing, item: Pass, at: tuple[float, float], *, lower: int) -> None:
     """A disc for the prefill, a square for decode: told apart by shape and word too."""
-    x, y = axes.at(item.intensity, item.flops_per_s)
+    x, y = at
     hover = (
         f"{item.name}: {significant(item.intensity)} FLOPs per byte, {format_si(item.flops_per_s)}FLOP/s, "
         f"{format_seconds(item.time_s)}"
@@ -146,9 +153,9 @@ def _mark(drawing: Drawing, axes: _Axes, item: Pass) -> None:
     else:
         drawing.circle(x, y, 8, f"fill-{item.name}", hover=hover)
     if x > (_LEFT + _RIGHT) / 2:  # below it, clear of the corner's line
-        drawing.text(x, y + 27, item.name, "fill-ink strong", anchor="middle")
+        drawing.text(x, y + 27 + lower, item.name, "fill-ink strong", anchor="middle")
     else:
-        drawing.text(x + 13, y + 16, item.name, "fill-ink strong")
+        drawing.text(x + 13, y + 16 + lower, item.name, "fill-ink strong")
 
 
 def _alt(passes: Sequence[Pass], ridge: float) -> str:

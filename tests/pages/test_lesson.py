@@ -16,7 +16,7 @@ from core.ui.lesson import link, recorded
 from core.ui.lesson.scenes import DRAWN_BY, PICTURES
 from core.ui.plain import plain
 from tests.pages.conftest import Open, settled, state, words
-from tests.pages.fake_lab import FakeLab, record_of
+from tests.pages.fake_lab import FakeLab, ready, record_of
 
 pytestmark = pytest.mark.page
 
@@ -337,8 +337,10 @@ def test_a_seed_in_the_link_poses_the_same_numbers(open_app: Open) -> None:
 
 
 def test_new_numbers_stand_in_the_link_and_come_back_with_the_page(open_app: Open) -> None:
-    app = open_app("kv_cache")
+    app = answer(open_app("kv_cache"), "kv_cache", "17")
     settled(app.button(key="kv_cache_new_numbers").click().run())
+    assert app.text_input(key="kv_cache_cache_size_answer").value == ""
+    assert not app.warning
     seed = int(app.query_params["seed"])
     lesson = lessons()["kv_cache"]
     question = plain(draw(lesson, lesson.exercises[0], seed).question)
@@ -566,3 +568,11 @@ def test_hostile_words_of_a_model_of_ones_own_are_shown_as_text(open_app: Open) 
     assert any(plain(named.name) in text for text in shown)
     assert not any(re.search(r"!\[x\]\(http", text) for text in shown)
     assert not any("<script>" in item.value for item in app.html)
+
+
+def test_what_the_worker_does_before_it_can_measure_is_told(open_app: Open, lab: FakeLab) -> None:
+    lab.now = ready(state="warming", phase="measuring memory", fraction=0.3)
+    lab.becomes = JobSnapshot("", JobState.QUEUED)
+    app = measure(open_app("kv_cache"), "kv_cache")
+    assert "Now\\: measuring memory \\(30%\\)" in words(app)
+    assert state(app) == "queued"

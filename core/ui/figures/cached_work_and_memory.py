@@ -19,7 +19,7 @@ _PLOT: Final = (52, 400)
 _METER: Final = (462, 514)
 _TOP: Final = 44
 _BOTTOM: Final = 238
-_MOST_ROWS: Final = 25
+_MOST_ROWS: Final = 12
 _MS: Final = 1000.0
 _GUESS_POINTS: Final = 24
 

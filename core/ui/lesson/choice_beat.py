@@ -21,6 +21,9 @@ def show(lesson: Lesson, kind: QuestionKind, choice: Choice) -> None:
         kind: which of its questions.
         choice: the question itself.
     """
+    if print_view.is_on():
+        _printed(lesson, choice)
+        return
     key = f"{lesson.id}_{kind}"
     given = learner.notebook().answer(lesson.id, kind)
     # The notebook owns the answer; the widget starts from it at every run.
@@ -49,12 +52,16 @@ def _chosen(lesson: Lesson, kind: QuestionKind, choice: Choice, key: str) -> Non
         learner.note_trouble(key, full)
 
 
+def _printed(lesson: Lesson, choice: Choice) -> None:
+    """The question with every option explained."""
+    st.markdown(f"**{plain(choice.question)}**")
+    for option in choice.options:
+        verdict = "Right." if option.right else "Not this one."
+        explanation = plain(lesson.filled(option.explanation))
+        st.markdown(f"- {plain(option.text)}  \n  *{verdict}* {explanation}")
+
+
 def _explain(lesson: Lesson, choice: Choice, given: Chosen | None) -> None:
-    if print_view.is_on():
-        for option in choice.options:
-            sign = "right" if option.right else "not this one"
-            st.markdown(f"{plain(option.text)} ({sign}) {plain(lesson.filled(option.explanation))}")
-        return
     if given is None or given.option >= len(choice.options):
         return
     chosen = choice.options[given.option]

@@ -36,9 +36,18 @@ def show(lesson: Lesson) -> None:
             key=f"{lesson.id}_new_numbers",
             type="tertiary",
             help="Another model, other sizes. The link keeps them, so a room can work on the same ones.",
-            on_click=link.draw_seed,
+            on_click=_new_numbers,
             args=(lesson,),
         )
+
+
+def _new_numbers(lesson: Lesson) -> None:
+    """Draw other numbers; the answer to the old ones leaves its field."""
+    link.draw_seed(lesson)
+    for exercise in lesson.exercises:
+        key = f"{lesson.id}_{exercise.id}"
+        st.session_state[f"{key}_answer"] = ""
+        learner.note_trouble(key, None)
 
 
 @lru_cache(maxsize=64)

@@ -53,8 +53,17 @@ def _under_way(lesson: Lesson) -> None:
     lab, device = service.lab(), lesson.measurement.runs[0].request.device
     period = period_s(lab, lab.status(device))
     if period is not None:
-        st.fragment(watch, key="lesson_watch", run_every=period)(lab, device, period)
+        st.fragment(_watch, key="lesson_watch", run_every=period)(lab, device, period)
     st.button("Cancel", icon=":material/stop:", key=f"{lesson.id}_cancel", on_click=measuring.cancel)
+
+
+def _watch(lab: service.Lab, device: str, period: float) -> None:
+    """What is under way; at first also what the measuring process still does before it can begin."""
+    status = lab.status(device)
+    if status.state != "ready" and status.phase:
+        share = "" if status.fraction is None else f" ({status.fraction:.0%})"
+        st.caption(plain(f"Once, this computer's speed is measured. Now: {status.phase}{share}."))
+    watch(lab, device, period)
 
 
 def _which(lesson: Lesson) -> str:

@@ -69,7 +69,12 @@ def _inputs(table: Operators, machine: Machine, origin: Origin) -> tuple[Input, 
     flop_rate = float(widest.flops_at(np.asarray(rows)))
     priors = "fitted to published measurements"
     return (
-        Input("pass cost", "cost of one pass besides its operators", format_seconds(fixed), priors),
+        Input(
+            "pass cost",
+            "cost of one pass besides its operators",
+            format_seconds(machine.step_fixed_s),
+            priors,
+        ),
         Input("call cost", "cost of calling one operator once", format_seconds(widest.fixed_s), priors),
         _total("bytes", "weights, cache and activations moved", format_gb(float(table.streamed_bytes.sum()))),
         _total("FLOPs", "multiplies and adds", f"{format_si(float(table.total('flops')))}FLOP"),

@@ -48,6 +48,11 @@ $(VENV)/.run-ready: requirements.txt requirements-model.txt | $(VENV)/bin/python
 
 $(VENV)/.test-ready: requirements-dev.txt $(VENV)/.run-ready
 	$(PIP) -r requirements-dev.txt
+	@if command -v npm >/dev/null; then \
+		npm install --silent --no-audit --no-fund --prefix $(VENV) axe-core@4.14.1; \
+	else \
+		echo "npm is not here, so the accessibility tests will be skipped: apt-get install npm"; \
+	fi
 	@touch $@
 
 $(VENV)/.bench-ready: requirements-bench.txt $(VENV)/.test-ready

@@ -16,7 +16,8 @@ from core.ui.lab.link import LIMITS
 
 _CACHES: Final = {"contiguous": "on", "none": "off"}
 _DEVICES: Final = {"cpu": "CPU", "cuda": "GPU (CUDA)"}
-_FORMAT_NAMES: Final = {record.id: record.name for record in FORMATS.values()}
+#: Short enough for half a column; the sizes of groups are told where a format is explained.
+_FORMAT_NAMES: Final = {record.id: record.name.partition(",")[0] for record in FORMATS.values()}
 _WEIGHTS: Final = tuple(record.id for record in FORMATS.values() if "weights" in record.uses)
 _KV: Final = tuple(record.id for record in FORMATS.values() if "kv" in record.uses)
 
@@ -31,7 +32,7 @@ def draw(status: LabStatus) -> None:
         help="Sent to this server's own worker and to nobody else. It is not logged and not put into links.",
         on_change=settings.changed,
     )
-    left, right = st.columns([3, 2])
+    left, right = st.columns(2)
     with left:
         _model(status)
         _choice(

@@ -22,8 +22,8 @@ def label(model_id: str) -> str:
     """The name on the page; it says where the weights are random."""
     name = spec(model_id).name
     if model_id.startswith(SHAPE_PREFIX):
-        return f"{name} (shape only, random weights)"
-    return f"{name} (writes real text)"
+        return f"{name} (random weights)"
+    return name
 
 
 def short(model_id: str) -> str:

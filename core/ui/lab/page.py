@@ -43,7 +43,7 @@ class Places:
 
 def lay_out() -> Places:
     """Reserve the places: what you set and what it wrote on the left, the numbers on the right."""
-    left, right = st.columns([5, 7], gap="large")
+    left, right = st.columns(2, gap="medium")
     controls, state = left.container(), left.container()
     numbers = right.container()
     below_left, below_right = st.columns([7, 5], gap="large")
@@ -101,7 +101,7 @@ def _run_row(lab: Lab, visits: Visits, status: LabStatus, now: Forecast) -> None
     problem = controls.problem(settings.current(), status) or now.problem
     if problem:
         st.error(problem)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall"):
         st.button(
             "Run",
             type="primary",

@@ -209,12 +209,20 @@ def test_a_prompt_that_is_not_text_is_refused(prompt: str) -> None:
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
-def test_weights_that_are_not_numbers_are_noticed_and_said(directory: Path, value: float) -> None:
+def test_weights_that_are_not_numbers_are_refused(directory: Path, value: float) -> None:
     path = directory / "model.safetensors"
     tensors = load_file(path)
     tensors["model.layers.1.mlp.down_proj.weight"][3, 5] = value
     save_file(tensors, path)
-    engine = Engine.load(directory, weights="fp32", kv="fp32")
+    with pytest.raises(CheckpointError) as problem:
+        Engine.load(directory, weights="fp32", kv="fp32")
+    assert "model.layers.1.mlp.down_proj.weight must hold finite numbers" in sentence(problem)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_logits_that_are_not_numbers_are_noticed_and_said(whole: Path, value: float) -> None:
+    engine = Engine.load(whole, weights="fp32", kv="fp32")
+    engine.model.final_norm_weight[3] = value
     with pytest.raises(CheckpointError) as problem:
         engine.generate(random_ids(5), Sampling(), max_tokens=3)
     assert "logits must be finite; step 0 gave others" in sentence(problem)

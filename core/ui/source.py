@@ -66,7 +66,7 @@ def show(things: Sequence[tuple[str, Callable[..., Any]]], key: str) -> None:
         )
         for source in sources if print_view.is_on() else [_chosen(sources, key)]:
             st.caption(f"`{source.path}`, line {source.line}")
-            st.code(source.text, language="python", line_numbers=False)
+            st.code(source.text, language=None, wrap_lines=True)
 
 
 def _chosen(sources: Sequence[Source], key: str) -> Source:

@@ -74,7 +74,7 @@ def show(number: WorkedNumber, key: str) -> None:
     python = print_view.fold("Python that gives this number", key=f"{key}_python")
     if python.open:
         with python.place:
-            st.code(number.python, language="python")
+            st.code(number.python, language=None, wrap_lines=True)  # colours of a language lack contrast
 
 
 def _inputs(inputs: Sequence[Input]) -> str:

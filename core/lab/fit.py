@@ -27,8 +27,6 @@ from core.lab.calibration import MeasuredRate
 UNLIMITED: Final = 1e15
 #: A call is at least this part size-dependent; a fixed cost cannot explain all of a large call.
 _LEAST_VARIABLE: Final = 0.02
-#: A call keeps at least this part of its fixed cost, whatever is taken off for the clock.
-_LEAST_FIXED: Final = 0.05
 #: The operator whose matrix makes logits.
 HEAD: Final = "lm_head"
 #: The key of a rate for every format.
@@ -156,15 +154,6 @@ def _grouped(samples: Iterable[Sample], key: Callable[[Sample], Key]) -> dict[Ke
     return dict(groups)
 
 
-def without_clock(rates: Sequence[MeasuredRate], clock_s: float) -> tuple[MeasuredRate, ...]:
-    """The same rates without what timing itself added to each call.
-
-    On a GPU that is much: an operator that nobody waits for overlaps with the launch of the next.
-    """
-    return tuple(
-        replace(row, rate=replace(row.rate, fixed_s=_at_least(row.rate.fixed_s, clock_s))) for row in rates
-    )
-
-
-def _at_least(fixed_s: float, clock_s: float) -> float:
-    return max(fixed_s - clock_s, _LEAST_FIXED * fixed_s)
+def scaled(rates: Sequence[MeasuredRate], factor: float) -> tuple[MeasuredRate, ...]:
+    """The same rates with fixed costs times ``factor``."""
+    return tuple(replace(row, rate=replace(row.rate, fixed_s=row.rate.fixed_s * factor)) for row in rates)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.analytic.table import Kind
 from core.lab.calibration import MeasuredRate
-from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, fit_rates, without_clock
+from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, fit_rates, scaled
 
 FIXED_S, BYTES_PER_S = 20e-6, 10e9
 FLOPS_PER_S = {1: 20e9, 16: 50e9, 256: 100e9}
@@ -68,12 +68,10 @@ def test_the_head_has_its_own_rate_and_the_layers_fixed_cost() -> None:
     assert of("", [*SAMPLES, head]).rate.bytes_per_s == pytest.approx(BYTES_PER_S), "it does not bend theirs"
 
 
-def test_the_clock_is_taken_out_of_the_fixed_costs_and_of_nothing_else() -> None:
-    (plain, *_) = without_clock(fit_rates(SAMPLES, {}), 5e-6)
-    assert plain.rate.fixed_s == pytest.approx(FIXED_S - 5e-6)
-    assert plain.rate.bytes_per_s == pytest.approx(BYTES_PER_S)
-    (least, *_) = without_clock(fit_rates(SAMPLES, {}), 1.0)
-    assert 0 < least.rate.fixed_s < 0.1 * FIXED_S, "a call is never free"
+def test_fixed_costs_are_scaled_and_nothing_else_changes() -> None:
+    (half, *_) = scaled(fit_rates(SAMPLES, {}), 0.5)
+    assert half.rate.fixed_s == pytest.approx(FIXED_S / 2)
+    assert half.rate.bytes_per_s == pytest.approx(BYTES_PER_S)
 
 
 def test_operators_of_one_kind_keep_rates_of_their_own_beside_a_shared_one() -> None:

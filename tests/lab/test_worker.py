@@ -16,7 +16,7 @@ import torch
 from core.analytic.table import Kind
 from core.errors import RequestError
 from core.lab import calibration_file
-from core.lab.calibration import Calibration
+from core.lab.calibration import Calibration, MeasuredRate
 from core.lab.client import LabClient
 from core.lab.compare import compare
 from core.lab.host import HostLoad
@@ -36,7 +36,7 @@ from core.lab.worker.run_job import Bench, run
 from core.lab.worker.threads import candidates
 from core.units import GIB
 from tests.lab.conftest import Visitor, wait_until
-from tests.lab.examples import calibration
+from tests.lab.examples import calibration, measured_rate
 
 pytestmark = pytest.mark.torch
 
@@ -192,18 +192,31 @@ class QuietProbe:
         return HostLoad(0.0, 0.0, 1.0)
 
 
+def whole_steps(step: calibrate_module._Step) -> tuple[MeasuredRate, float]:
+    """The only operator costs 5 microseconds a call."""
+    own = replace(measured_rate("norm", "bf16"), operator="mlp_norm")
+    (rate,), step_fixed_s = calibrate_module._whole_steps((own,), [step])
+    return rate, step_fixed_s
+
+
+CALLS = (("mlp_norm", "bf16"),) * 400
+
+
 def test_what_a_step_takes_besides_its_operators_is_its_fixed_cost() -> None:
-    step = calibrate_module._Step(whole_s=0.010, operators_s=0.0098, calls=400, clock_s=1e-6)
-    rates, step_fixed_s = calibrate_module._whole_steps(calibration().rates, [step])
+    rate, step_fixed_s = whole_steps(calibrate_module._Step(0.010, 0.0098, CALLS, clock_s=1e-6))
     assert step_fixed_s == pytest.approx(0.0006)
-    assert rates[0].rate.fixed_s == pytest.approx(5e-6 - 1e-6)
+    assert rate.rate.fixed_s == pytest.approx(4e-6)
 
 
 def test_a_clock_that_seems_to_save_time_is_noise() -> None:
-    step = calibrate_module._Step(whole_s=0.009, operators_s=0.010, calls=400, clock_s=-1e-6)
-    rates, step_fixed_s = calibrate_module._whole_steps(calibration().rates, [step])
+    rate, step_fixed_s = whole_steps(calibrate_module._Step(0.009, 0.010, CALLS, clock_s=-1e-6))
     assert step_fixed_s == 0.0
-    assert rates == calibration().rates
+    assert rate.rate.fixed_s == 5e-6
+
+
+def test_a_call_is_never_free() -> None:
+    rate, _ = whole_steps(calibrate_module._Step(0.009, 0.010, CALLS, clock_s=1.0))
+    assert rate.rate.fixed_s > 0
 
 
 def test_a_noisy_calibration_is_replaced_when_the_host_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:

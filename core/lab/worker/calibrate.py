@@ -19,7 +19,7 @@ from core.engine.engine import Engine
 from core.errors import FormatError
 from core.lab.calibration import Calibration, MeasuredRate
 from core.lab.calibration_file import fingerprint
-from core.lab.fit import Sample, fit_rates, without_clock
+from core.lab.fit import Sample, fit_rates, scaled
 from core.lab.host import LoadProbe
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
@@ -36,6 +36,8 @@ FORMATS_RUN: Final = {
     for record in FORMATS.values()
     if "weights" in record.uses and record.id != "fp16"
 }
+#: The most of the fixed costs that may be put down to the clock.
+_MOST_CLOCK: Final = 0.9
 #: A calibration whose samples scatter by more than this is noisy.
 _MOST_SPREAD: Final = 0.25
 
@@ -62,9 +64,9 @@ class Effort:
     matrix_repeats: int
 
 
-QUICK: Final = Effort("quick", 3, (32, 1024), 12, (4, 16, 64, 256), 2, (1024,), 1024, 5)
+QUICK: Final = Effort("quick", 3, (32, 512, 2048), 10, (4, 16, 64, 256), 2, (512, 1024), 1024, 5)
 FULL: Final = Effort(
-    "full", 3, (32, 256, 1024, 2048), 20, (2, 4, 8, 16, 32, 64, 128, 256, 512), 4, (1024, 2048), 2048, 8
+    "full", 3, (32, 256, 1024, 2048), 20, (2, 4, 8, 16, 32, 64, 128, 256, 512), 4, (768, 1024, 2048), 2048, 8
 )
 
 
@@ -129,26 +131,38 @@ def _peaks_of_products(samples: list[Sample], known: dict[str, float]) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A whole decode step, its operators one by one, and what timing added to each of those calls."""
+    """A whole decode step, its operators one by one, and what timing added to each of those calls.
+
+    Attributes:
+        whole_s: the step as it runs in a generation. operators_s: the sum of its timed operators.
+        calls: (operator, format) of each. clock_s: added by timing, per call.
+    """
 
     whole_s: float
     operators_s: float
-    calls: int
+    calls: tuple[tuple[str, str], ...]
     clock_s: float
 
     @property
     def fixed_s(self) -> float:
         """What a step costs besides its operators: planning, laying out, the end of the loop."""
-        return self.whole_s - (self.operators_s - self.calls * self.clock_s)
+        return self.whole_s - (self.operators_s - len(self.calls) * self.clock_s)
 
 
 def _whole_steps(
     rates: tuple[MeasuredRate, ...], steps: list[_Step]
 ) -> tuple[tuple[MeasuredRate, ...], float]:
-    """Take the clock out of the rates, and return what a step costs besides its operators."""
-    clock_s = max(spread([step.clock_s for step in steps]).median_s, 0.0)
-    fixed_s = max(spread([step.fixed_s for step in steps]).median_s, 0.0)
-    return without_clock(rates, clock_s), fixed_s
+    """Take the clock out of the rates, and return what a step costs besides its operators.
+
+    Where each operator is waited for, threads fall asleep between two of them, and on a GPU no launch
+    overlaps with work. So fixed costs shrink by the part that the clock has in them.
+    """
+    own_s = {(row.operator, row.format): row.rate.fixed_s for row in rates if row.operator}
+    parts = [
+        len(step.calls) * step.clock_s / max(sum(own_s[call] for call in step.calls), 1e-9) for step in steps
+    ]
+    part = min(max(spread(parts).median_s, 0.0), _MOST_CLOCK)
+    return scaled(rates, 1 - part), max(spread([step.fixed_s for step in steps]).median_s, 0.0)
 
 
 def _measure(engine: Engine, effort: Effort, progress: Callable[[float], None]) -> tuple[list[Sample], _Step]:
@@ -172,9 +186,10 @@ def _step(engine: Engine, clock: OperatorClock, effort: Effort) -> _Step:
     context, repeats = effort.decode_contexts[0], effort.decode_repeats
     clock_s = spread(clock.clock_costs(1, context, repeats)).median_s
     # The last sample is the choice from a part of the logits, which no step makes.
-    operators_s = [sample.seconds for sample in clock.samples(1, context, repeats)[:-1]]
+    samples = clock.samples(1, context, repeats)[:-1]
     whole = spread(engine.measure_steps(context, steps=repeats))
-    return _Step(whole.median_s, sum(operators_s), len(operators_s), clock_s)
+    calls = tuple((sample.operator, sample.format) for sample in samples)
+    return _Step(whole.median_s, sum(sample.seconds for sample in samples), calls, clock_s)
 
 
 def _scatter(rates: tuple[MeasuredRate, ...]) -> list[str]:

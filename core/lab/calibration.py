@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 from core.analytic.machine import Machine, Rate
@@ -18,7 +18,7 @@ from core.catalog.accelerator import THIS_COMPUTER
 from core.lab.checked_json import Reader, utc_time
 
 SCHEMA: Final = "llm-inference-lab/calibration"
-VERSION: Final = 1
+VERSION: Final = 2
 _WHAT: Final = "A calibration"
 _KINDS: Final[tuple[Kind, ...]] = (
     "lookup",
@@ -31,6 +31,8 @@ _KINDS: Final[tuple[Kind, ...]] = (
     "sample",
 )
 _POSITIVE: Final = 1e-12
+#: The farthest that the speed of memory is followed, either way, before a machine counts as another.
+_FARTHEST: Final = 2.0
 
 Depth = Literal["quick", "full"]
 
@@ -97,6 +99,8 @@ class Calibration:
         duration_s: what it took. threads: the computing threads it chose, used for runs since.
         capacity_bytes: memory a job may use.
         bandwidths: read and copy by working set, small to large.
+        checked_bytes_per_s: what the short check of reading gave, the median beside all measurements;
+            the same check is made beside each run, so the two can be compared.
         peak_flops_per_s: the best matrix product by compute format.
         rates: one for each kind and format. step_fixed_s: of a step besides its operators.
         noisy: why the numbers deserve less trust; empty on a quiet host.
@@ -109,6 +113,7 @@ class Calibration:
     threads: int
     capacity_bytes: float
     bandwidths: tuple[SizedBandwidth, ...]
+    checked_bytes_per_s: float
     peak_flops_per_s: dict[str, float]
     rates: tuple[MeasuredRate, ...]
     step_fixed_s: float
@@ -145,6 +150,29 @@ class Calibration:
             notes=tuple(f"The calibration is noisy: {reason}." for reason in self.noisy),
         )
 
+    def at_bandwidth(self, checked_bytes_per_s: float) -> Calibration:
+        """The same machine where memory is read at another speed than when it was calibrated.
+
+        Machines share their memory with neighbours, so its speed changes within minutes. Each byte of
+        weights then takes as much longer as a byte of plain reading does:
+        ``1 / rate_now = 1 / rate + 1 / checked_now - 1 / checked_then``. Everything else stays: fixed
+        costs, arithmetic, and what lies in caches.
+
+        Args:
+            checked_bytes_per_s: what the check beside the run gave.
+        """
+        farthest = _FARTHEST * self.checked_bytes_per_s
+        now = min(max(checked_bytes_per_s, self.checked_bytes_per_s / _FARTHEST), farthest)
+        longer_s = 1 / now - 1 / self.checked_bytes_per_s
+        last = self.bandwidths[-1]
+        read = replace(last, read_bytes_per_s=last.read_bytes_per_s * now / self.checked_bytes_per_s)
+        return replace(
+            self,
+            bandwidths=(*self.bandwidths[:-1], read),
+            checked_bytes_per_s=now,
+            rates=tuple(_read_longer(row, longer_s) if row.kind == "linear" else row for row in self.rates),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """A plain object (lists, not tuples), with its schema and version."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
@@ -168,6 +196,7 @@ class Calibration:
             threads=reader.whole("threads", 1, 4096),
             capacity_bytes=reader.number("capacity_bytes", 1),
             bandwidths=tuple(_bandwidth(item) for item in reader.objects("bandwidths")),
+            checked_bytes_per_s=reader.number("checked_bytes_per_s", 1),
             peak_flops_per_s=reader.number_map("peak_flops_per_s", 1),
             rates=tuple(_measured_rate(item) for item in reader.objects("rates")),
             step_fixed_s=reader.number("step_fixed_s", 0, 10),
@@ -179,6 +208,12 @@ class Calibration:
         if missing:
             reader.refuse("rates", f"a rate for {', '.join(sorted(missing))}")
         return calibration
+
+
+def _read_longer(row: MeasuredRate, longer_s: float) -> MeasuredRate:
+    """A rate whose every byte takes ``longer_s`` more; at most twice as fast as it was."""
+    byte_s = 1 / row.rate.bytes_per_s
+    return replace(row, rate=replace(row.rate, bytes_per_s=1 / max(byte_s + longer_s, byte_s / _FARTHEST)))
 
 
 def _fingerprint(reader: Reader) -> Fingerprint:

@@ -19,8 +19,6 @@ TPOT_TOLERANCE: Final = 0.15
 TTFT_TOLERANCE: Final = 0.25
 #: The range of a noisy run is so much wider on either side.
 _NOISY_FACTOR: Final = 2.0
-#: Bandwidth that differs from the calibration's by more than this is worth a sentence.
-_DRIFT: Final = 0.15
 #: An operator that explains this part of the gap is named.
 _SHARE: Final = 0.3
 
@@ -155,15 +153,7 @@ def _sentence(record: RunRecord, verdict: Verdict, ttft: Ratio, tpot: Ratio | No
 
 
 def _why(record: RunRecord, whole: Ratio, rows: Sequence[Ratio]) -> str:
-    """The likeliest reason, from what can be seen: bandwidth, one operator, or what is between them."""
-    calibrated, now = record.calibration.read_bytes_per_s, record.load.bandwidth_bytes_per_s
-    drift = now / calibrated - 1.0
-    slower = whole.gap_s > 0
-    if abs(drift) > _DRIFT and (drift < 0) == slower:
-        return (
-            f"Memory reads {abs(drift):.0%} {'slower' if drift < 0 else 'faster'} now than when this machine "
-            "was calibrated: calibrate again."
-        )
+    """The likeliest reason, from what can be seen: one operator, or what is between them."""
     named = [row for row in rows if row.gap_s * whole.gap_s > 0]
     worst = max(named, key=lambda row: abs(row.gap_s), default=None)
     if worst is not None and worst.gap_s / whole.gap_s >= _SHARE:

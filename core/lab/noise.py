@@ -12,8 +12,10 @@ from core.lab.record_parts import LoadRecord
 from core.lab.timing import Spread
 from core.units import format_gb
 
-#: Bandwidth that moved by more than this during a run, or since the calibration.
+#: Bandwidth that moved by more than this during a run.
 DRIFT_LIMIT: Final = 0.2
+#: Bandwidth that fell by more than this since the calibration: the prediction follows it less far.
+FALL_LIMIT: Final = 0.4
 #: Half of p10 to p90 over the median, of repeated steps.
 SPREAD_LIMIT: Final = 0.15
 
@@ -24,13 +26,13 @@ def noise(load: LoadRecord, repeats: Spread | None, calibrated_bytes_per_s: floa
     Args:
         load: who else used the host, and the bandwidth beside the run.
         repeats: of the repeated decode steps; None where there were none.
-        calibrated_bytes_per_s: read bandwidth when the machine was calibrated.
+        calibrated_bytes_per_s: what the same check gave when the machine was calibrated.
     """
     reasons = HostLoad(load.others, load.steal, load.duration_s).reasons()
     slower, faster = sorted((load.bandwidth_before_bytes_per_s, load.bandwidth_after_bytes_per_s))
     if slower < (1 - DRIFT_LIMIT) * faster:
         reasons.append(f"memory bandwidth moved between {_rate(slower)} and {_rate(faster)}")
-    elif faster < (1 - DRIFT_LIMIT) * calibrated_bytes_per_s:
+    elif faster < (1 - FALL_LIMIT) * calibrated_bytes_per_s:
         reasons.append(f"memory reads {_rate(faster)}, and {_rate(calibrated_bytes_per_s)} when calibrated")
     if repeats is not None and repeats.relative > SPREAD_LIMIT:
         reasons.append(f"repeated steps scattered by {repeats.relative:.0%}")

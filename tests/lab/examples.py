@@ -38,6 +38,7 @@ def calibration(bytes_per_s: float = READ_BYTES_PER_S) -> Calibration:
             SizedBandwidth(4 * MB, 90e9, 50e9),
             SizedBandwidth(400 * MB, bytes_per_s, bytes_per_s / 2),
         ),
+        checked_bytes_per_s=bytes_per_s,
         peak_flops_per_s={"fp32": 100e9, "bf16": 200e9},
         rates=(*linears, *(measured_rate(kind, "*") for kind in others)),
         step_fixed_s=1e-4,

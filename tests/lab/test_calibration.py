@@ -5,10 +5,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import RecordError
 from core.lab import calibration_file
 from core.lab.calibration import Calibration
+from core.units import GB
 from tests.lab.examples import FINGERPRINT, calibration
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -98,3 +101,25 @@ def test_the_machine_has_what_was_measured() -> None:
     assert machine.bandwidth_bytes_per_s == 30e9
     assert machine.rate("linear", "int4").fixed_s == 5e-6
     assert machine.notes == ("The calibration is noisy: other programs used 40% of the processors.",)
+
+
+def test_slower_memory_makes_every_byte_take_as_much_longer_and_nothing_else() -> None:
+    then = calibration()
+    now = then.at_bandwidth(20 * GB)
+    for before, after in zip(then.rates, now.rates, strict=True):
+        if before.kind == "linear":
+            assert 1 / after.rate.bytes_per_s == pytest.approx(1 / 20e9 + 1 / 20e9 - 1 / 30e9)
+            assert after.rate.fixed_s == before.rate.fixed_s
+            assert after.rate.flops_per_s == before.rate.flops_per_s
+        else:
+            assert after == before
+    assert now.read_bytes_per_s == pytest.approx(20 * GB)
+    assert then.at_bandwidth(30 * GB) == then
+
+
+@given(st.floats(1, 1e15))
+def test_whatever_the_check_gave_the_machine_stays_within_twice_itself(checked: float) -> None:
+    now = calibration().at_bandwidth(checked)
+    assert 15 * GB <= now.checked_bytes_per_s <= 60 * GB
+    assert all(row.rate.bytes_per_s <= 40e9 for row in now.rates if row.kind == "linear")
+    assert Calibration.from_json(now.to_json()) == now

@@ -40,7 +40,7 @@ from tests.lab.examples import calibration, measured_rate
 
 pytestmark = pytest.mark.torch
 
-TINY = Effort("quick", 1, (16, 64), 3, (4, 32), 1, (64,), 128, 2)
+TINY = Effort("quick", 1, (16, 64), 3, (4, 32), 1, (64,), 128, 2, 2)
 SMALL = replace(calibration_spec(1), hidden_size=256, vocab_size=1024)
 REQUEST = RunRequest(prompt="Hello", weights="bf16", max_tokens=6, raw=True)
 
@@ -97,13 +97,14 @@ def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: 
     record = RunRecord.from_json(run(job, REQUEST, engine, bench))
     assert loads(dumps(record)) == record
     assert record.output_tokens == 6
-    assert record.prediction == predict(REQUEST, 5, engine.spec, bench.calibration.machine())
+    machine = bench.calibration.at_bandwidth(record.load.bandwidth_before_bytes_per_s).machine()
+    assert record.prediction == predict(REQUEST, 5, engine.spec, machine)
     streamed = [message for message in messages(sink) if message["type"] == "step"]
     assert len(streamed) == 6
     phases = list(dict.fromkeys(m["phase"] for m in messages(sink) if m["type"] == "progress"))
     assert phases == ["writing", "warming up", "measuring", "profiling"]
     assert len(record.measured.decode_repeats_s) == 30
-    assert len(record.measured.prefill_repeats_s) == 3
+    assert len(record.measured.prefill_repeats_s) == 15, "a short prefill is repeated often"
     comparison = compare(record)
     predicted = record.prediction.decode
     assert predicted is not None

@@ -6,6 +6,8 @@ prediction never saw the run it predicts.
 
 from __future__ import annotations
 
+import contextlib
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +53,7 @@ class Effort:
             single-token passes. prefill_tokens, prefill_repeats: of passes of many tokens through two
             layers. long_tokens: of passes through a single layer, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
+        rounds: how often all formats take their turn, so that a slow minute falls on all of them.
     """
 
     depth: Literal["quick", "full"]
@@ -62,11 +65,21 @@ class Effort:
     long_tokens: tuple[int, ...]
     matrix_size: int
     matrix_repeats: int
+    rounds: int
 
 
-QUICK: Final = Effort("quick", 3, (32, 512, 2048), 10, (4, 16, 64, 256), 2, (512, 1024), 1024, 5)
+QUICK: Final = Effort("quick", 3, (32, 512, 2048), 10, (4, 16, 64, 256), 2, (512, 1024), 1024, 5, 1)
 FULL: Final = Effort(
-    "full", 3, (32, 256, 1024, 2048), 20, (2, 4, 8, 16, 32, 64, 128, 256, 512), 4, (768, 1024, 2048), 2048, 8
+    "full",
+    3,
+    (32, 256, 1024, 2048),
+    10,
+    (2, 4, 8, 16, 32, 64, 128, 256, 512),
+    2,
+    (768, 1024, 2048),
+    2048,
+    8,
+    2,
 )
 
 
@@ -77,24 +90,23 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
     threads = _threads(device, effort)
     bandwidths = memory.by_size()
     peaks = peak_flops_per_s(device, effort.matrix_size, effort.matrix_repeats)
+    engines = _engines(device, effort)
     samples: list[Sample] = []
-    kernels: dict[str, str] = {}
     steps: list[_Step] = []
-    for index, (weights, kv) in enumerate(FORMATS_RUN.items()):
+    checks: list[float] = []
+    turns = [engine for _ in range(effort.rounds) for engine in engines]
+    for index, engine in enumerate(turns):
 
         def progress(part: float, index: int = index) -> None:
-            report(PHASE, (1 + index + part) / (2 + len(FORMATS_RUN)))
+            report(PHASE, (1 + index + part) / (2 + len(turns)))
 
         progress(0.0)
-        try:
-            engine = calibration_engine(calibration_spec(effort.pairs), weights, kv, device)
-        except FormatError:  # no kernel here: the format has no rate, and asking for it is an error
-            continue
+        checks.append(memory.read_bytes_per_s())
         timed, step = _measure(engine, effort, progress)
         samples += timed
         steps.append(step)
-        kernels[weights] = engine.kernels["gate_up"]
     report(PHASE, 1.0)
+    kernels = {engine.weights: engine.kernels["gate_up"] for engine in engines}
     rates, step_fixed_s = _whole_steps(fit_rates(samples, kernels), steps)
     peaks |= _peaks_of_products(samples, peaks)
     return Calibration(
@@ -105,11 +117,21 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         threads=threads,
         capacity_bytes=float(device_memory_bytes(device)),
         bandwidths=bandwidths,
+        checked_bytes_per_s=statistics.median(checks),
         peak_flops_per_s=peaks,
         rates=rates,
         step_fixed_s=step_fixed_s,
         noisy=tuple(load.stop().reasons() + _scatter(rates)),
     )
+
+
+def _engines(device: str, effort: Effort) -> list[Engine]:
+    """One engine for each format that has a kernel here; asking for another is an error."""
+    engines = []
+    for weights, kv in FORMATS_RUN.items():
+        with contextlib.suppress(FormatError):
+            engines.append(calibration_engine(calibration_spec(effort.pairs), weights, kv, device))
+    return engines
 
 
 def _threads(device: str, effort: Effort) -> int:

@@ -22,6 +22,9 @@ Progress = Callable[[str, float], None]
 
 #: Seconds that one kind of repeat may take; slower models get fewer.
 _BUDGET_S: Final = 10.0
+#: Short prefills are repeated more often, for about so long: one hiccup is then not the median.
+_PREFILLS_S: Final = 2.0
+_MOST_PREFILLS: Final = 15
 _CHUNK_STEPS: Final = 10
 _MOST_WARM_UPS: Final = 5
 _PROFILED_DECODES: Final = 10
@@ -87,7 +90,8 @@ def _prefills(engine: Engine, prompt: int, read_s: float, progress: Progress) ->
     if prompt > PREFILL_TOKENS or not _affordable(read_s, PREFILL_REPEATS):
         return ()
     progress("measuring", 1.0)
-    return tuple(engine.measure_prefill(prompt, repeats=PREFILL_REPEATS))
+    repeats = min(max(PREFILL_REPEATS, round(_PREFILLS_S / read_s)), _MOST_PREFILLS)
+    return tuple(engine.measure_prefill(prompt, repeats=repeats))
 
 
 def _profile_later_step(engine: Engine, context: int) -> dict[str, list[float]]:

@@ -43,8 +43,9 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         RequestError: the prompt and the answer do not fit the model's context.
     """
     ids = engine.encode(request.prompt, raw=request.raw)
-    prediction = predict(request, len(ids), engine.spec, bench.calibration.machine())
     load, before = LoadProbe(), bench.memory.read_bytes_per_s()
+    machine = bench.calibration.at_bandwidth(before).machine()
+    prediction = predict(request, len(ids), engine.spec, machine)
     context.report("writing", 0.0)
     generation = _generate(context, request, engine, ids)
     measured = measure(engine, generation, context.report)
@@ -65,7 +66,7 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         measured=measured,
         load=LoadRecord(host.others, host.steal, host.duration_s, before, after),
     )
-    reasons = noise(record.load, record.decode_spread, bench.calibration.read_bytes_per_s)
+    reasons = noise(record.load, record.decode_spread, bench.calibration.checked_bytes_per_s)
     return replace(record, noisy=reasons).to_json()
 
 

@@ -23,7 +23,7 @@ from core.ui.palette import PART_OF_KIND
 from core.ui.plain import plain
 from core.ui.series import Gap
 from core.ui.side_by_side import Quantity
-from core.units import format_gib, format_seconds, significant
+from core.units import format_gb, format_gib, format_seconds, significant
 
 _PHASES: Final = {"decode": "writing (decode)", "prefill": "reading the prompt (prefill)"}
 _MEANINGS: Final = {
@@ -101,6 +101,11 @@ def how_measured(record: RunRecord) -> str:
     if record.measured.tpot_s is not None:
         seen = format_seconds(record.measured.tpot_s)
         words.append(f"While you watched, a token after the first took {seen} on average.")
+    checked, then = record.load.bandwidth_before_bytes_per_s, record.calibration.checked_bytes_per_s
+    words.append(
+        f"Predicted for memory as fast as it was just before the run, {format_gb(checked)}/s; "
+        f"it was {format_gb(then)}/s when this machine was calibrated."
+    )
     words.append(
         "Ranges go from p10 to p90" + (", doubled because the run is noisy." if record.noisy else ".")
     )

@@ -2,18 +2,45 @@
 
 A format with scales is more than its name says: int4 in groups of 32 with a bf16 scale and a
 bf16 zero per group is 4 + 32/32 = 5 bits a weight. Sizes are therefore computed from the
-layout of the tensor, never from a nominal bit count.
+layout of the tensor, never from a nominal bit count. ``assets/formats.csv`` has one row a format.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, cast, get_args
 
+from core.catalog.assets import read_csv
 from core.errors import FormatError
 from core.units import BITS_PER_BYTE, Number
 
 Use = Literal["weights", "kv"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a group of elements shares: a scale, a zero point, a minimum, or all of a block's together.
+
+    Attributes:
+        bits: bits of it.
+        inputs: elements along the input dimension that share it; 0 means all of a row.
+        outputs: rows that share it; 0 means that groups run on from row to row.
+    """
+
+    bits: int
+    inputs: int
+    outputs: int = 1
+
+    def count(self, out_features: Number, in_features: Number) -> Number:
+        """How many an ``[out_features, in_features]`` matrix has; a ragged last group has its own.
+
+        >>> Scale(bits=32, inputs=128, outputs=128).count(256, 130), Scale(16, inputs=0).count(256, 130)
+        (4, 256)
+        """
+        if self.outputs == 0:
+            return -(-(out_features * in_features) // self.inputs)
+        groups = -(-in_features // self.inputs) if self.inputs else 1
+        return -(-out_features // self.outputs) * groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,103 +51,100 @@ class NumberFormat:
         id: short key, as it stands in links and on the command line.
         name: the name on a page.
         payload_bits: bits of one element without its scales.
-        group_size: elements along the input dimension that share one scale; 0 means that a whole
-            output row (a weight) or a whole token-and-head vector (a KV entry) shares one.
-        scale_bytes: bytes of scale and zero point for each group; 0 where there are none.
-        compute: the key into an accelerator's dense peaks: "fp32", "bf16", "fp16", "int8" or "fp8".
+        scales: what groups of elements share. "Row" is an output row of a weight, or the vector of one
+            token and head in a KV cache.
+        padded: the last block of a row is stored whole even where the row ends within it.
+        compute: the key into an accelerator's dense peaks: "fp32", "bf16", "fp16", "int8", "fp8", "fp4".
         activations: the format in which the rest of the forward pass runs beside such weights.
         uses: what may be stored in it.
+        engine: the app's own engine runs it.
+        source: where the layout is written down.
         meaning: one sentence for the page.
     """
 
     id: str
     name: str
     payload_bits: int
-    group_size: int
-    scale_bytes: int
+    scales: tuple[Scale, ...]
+    padded: bool
     compute: str
     activations: str
     uses: tuple[Use, ...]
+    engine: bool
+    source: str
     meaning: str
 
     def matrix_bytes(self, out_features: Number, in_features: Number) -> Number:
         """Bytes that store an ``[out_features, in_features]`` matrix, scales included.
 
-        ``out * in * payload_bits / 8 + out * groups * scale_bytes`` with
-        ``groups = ceil(in / group_size)``. Ignored: alignment padding of a kernel's packed layout.
+        ``(out * in * payload_bits + sum of scales * their bits) / 8``, rounded up. Ignored: the single
+        scale of a whole tensor, and the alignment padding of a kernel's packed layout.
 
-        >>> FORMATS["int4"].matrix_bytes(576, 1536)   # 442,368 of payload, 576 * 48 groups * 4
+        >>> STORAGE_FORMATS["int4"].matrix_bytes(576, 1536)   # 442,368 of payload, 576 * 48 groups * 4
         552960
+        >>> STORAGE_FORMATS["q6_k"].matrix_bytes(1, 256)
+        210
         """
-        payload = out_features * in_features * self.payload_bits // BITS_PER_BYTE
-        groups = -(-in_features // self.group_size) if self.group_size else 1
-        return payload + out_features * groups * self.scale_bytes
+        inputs = in_features
+        if self.padded:
+            block = self.scales[0].inputs
+            inputs = -(-in_features // block) * block
+        bits = out_features * inputs * self.payload_bits
+        for scale in self.scales:
+            bits = bits + scale.count(out_features, in_features) * scale.bits
+        return -(-bits // BITS_PER_BYTE)
 
     def vector_bytes(self, length: Number) -> Number:
         """Bytes that store one vector of ``length`` elements, scales included."""
         return self.matrix_bytes(1, length)
 
+    @property
+    def bits_per_weight(self) -> float:
+        """Bits of one weight in a large matrix: payload and scales, without those of a whole row.
 
-def _format(
-    id: str,
-    name: str,
-    bits: int,
-    meaning: str,
-    *,
-    group: int = 0,
-    scale: int = 0,
-    compute: str,
-    activations: str,
-    uses: tuple[Use, ...] = ("weights", "kv"),
-) -> NumberFormat:
-    return NumberFormat(id, name, bits, group, scale, compute, activations, uses, meaning)
+        >>> STORAGE_FORMATS["q4_k"].bits_per_weight, STORAGE_FORMATS["gptq-g128"].bits_per_weight
+        (4.5, 4.15625)
+        """
+        shared = (
+            scale.bits / (scale.inputs * max(scale.outputs, 1)) for scale in self.scales if scale.inputs
+        )
+        return self.payload_bits + sum(shared)
 
 
-FORMATS: Final[dict[str, NumberFormat]] = {
-    record.id: record
-    for record in (
-        _format("fp32", "fp32", 32, "32-bit floating point.", compute="fp32", activations="fp32"),
-        _format("bf16", "bf16", 16, "16 bits with the range of fp32.", compute="bf16", activations="bf16"),
-        _format(
-            "fp16",
-            "fp16",
-            16,
-            "16 bits with more precision and less range.",
-            compute="fp16",
-            activations="fp16",
-        ),
-        _format(
-            "int8",
-            "int8 weight-only",
-            8,
-            "Weights are rounded to 8 bits, one bf16 scale per output row; the product is 16-bit.",
-            scale=2,
-            compute="bf16",
-            activations="bf16",
-            uses=("weights",),
-        ),
-        _format(
-            "int8-dynamic",
-            "int8 dynamic (W8A8)",
-            8,
-            "Weights and activations are rounded to 8 bits; activations anew at every step.",
-            scale=4,
-            compute="int8",
-            activations="fp32",
-            uses=("weights",),
-        ),
-        _format(
-            "int4",
-            "int4 weight-only, groups of 32",
-            4,
-            "Weights are rounded to 4 bits, a bf16 scale and zero per 32; the product is 16-bit.",
-            group=32,
-            scale=4,
-            compute="bf16",
-            activations="bf16",
-            uses=("weights",),
-        ),
+def _format(row: dict[str, str]) -> NumberFormat:
+    return NumberFormat(
+        id=row["format"],
+        name=row["name"],
+        payload_bits=int(row["payload_bits"]),
+        scales=tuple(_scale(text) for text in row["scales"].split()),
+        padded=row["padded"] == "yes",
+        compute=row["compute"],
+        activations=row["activations"],
+        uses=tuple(cast("Use", use) for use in row["uses"].split() if use in get_args(Use)),
+        engine=row["engine"] == "yes",
+        source=row["source"],
+        meaning=row["meaning"],
     )
+
+
+def _scale(text: str) -> Scale:
+    """Read ``BITS/INPUTS``, ``BITS/OUTPUTSxINPUTS``, ``BITS/row`` or ``BITS/flatINPUTS``."""
+    bits, _, group = text.partition("/")
+    if group == "row":
+        return Scale(int(bits), inputs=0)
+    if group.startswith("flat"):
+        return Scale(int(bits), inputs=int(group.removeprefix("flat")), outputs=0)
+    outputs, separator, inputs = group.rpartition("x")
+    return Scale(int(bits), int(inputs), int(outputs) if separator else 1)
+
+
+#: Every format that the arithmetic knows, by id.
+STORAGE_FORMATS: Final[dict[str, NumberFormat]] = {
+    record.id: record for record in map(_format, read_csv("formats"))
+}
+#: Those of them that the app's own engine runs.
+FORMATS: Final[dict[str, NumberFormat]] = {
+    record.id: record for record in STORAGE_FORMATS.values() if record.engine
 }
 
 
@@ -130,7 +154,20 @@ def number_format(id: str, use: Use) -> NumberFormat:
     Raises:
         FormatError: the id is unknown, or this use is not possible in it.
     """
-    choices = [record.id for record in FORMATS.values() if use in record.uses]
+    return _among(STORAGE_FORMATS, id, use)
+
+
+def engine_format(id: str, use: Use) -> NumberFormat:
+    """Look up a format that the app's own engine runs.
+
+    Raises:
+        FormatError: the engine has no such format for this use.
+    """
+    return _among(FORMATS, id, use)
+
+
+def _among(formats: dict[str, NumberFormat], id: str, use: Use) -> NumberFormat:
+    choices = [record.id for record in formats.values() if use in record.uses]
     if id not in choices:
-        raise FormatError(f"A format for {use} must be one of {', '.join(choices)}; got {id!r}.")
-    return FORMATS[id]
+        raise FormatError(f"A format for {use} must be one of {', '.join(choices)}; got {id[:40]!r}.")
+    return formats[id]

@@ -13,7 +13,7 @@ import torch
 
 from core.analytic.kv_cache import bytes_per_token
 from core.analytic.params import stored_bytes, weight_plan
-from core.catalog.formats import number_format
+from core.catalog.formats import engine_format
 from core.engine import measure
 from core.engine.assemble import assemble, tensor_bytes
 from core.engine.batch import Sequence
@@ -85,7 +85,7 @@ class Engine:
         Raises:
             CheckpointError, FormatError, RequestError: a sentence on what does not hold.
         """
-        number_format(weights, "weights")
+        engine_format(weights, "weights")
         if kv not in DTYPES:
             raise FormatError(f"The cache's format must be one of {', '.join(DTYPES)}; got {kv!r}.")
         if cache not in ("contiguous", "none"):

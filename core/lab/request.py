@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from core.catalog.formats import number_format
+from core.catalog.formats import engine_format
 from core.errors import RequestError
 
 Cache = Literal["contiguous", "none"]
@@ -55,8 +55,8 @@ class RunRequest:
         Raises:
             RequestError, FormatError: the first limit that does not hold, as a sentence.
         """
-        number_format(self.weights, "weights")
-        number_format(self.kv, "kv")
+        engine_format(self.weights, "weights")
+        engine_format(self.kv, "kv")
         _one_of("cache", self.cache, CACHES)
         _one_of("device", self.device, DEVICES)
         if not isinstance(self.prompt, str) or not self.prompt.strip():

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from core.catalog.model import Layer, ModelSpec
+from core.catalog.model import Attention, DenseMLP, Layer, ModelSpec, Norm
 from core.engine.text import TextCodec
 from core.engine.weight import Weight
-from core.errors import CheckpointError
+from core.errors import CheckpointError, ConfigError
 
 #: Operator -> the projections whose rows it fuses, in order.
 LAYER_PARTS: Final[dict[str, tuple[str, ...]]] = {
@@ -22,6 +22,8 @@ LAYER_PARTS: Final[dict[str, tuple[str, ...]]] = {
     "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
     "down": ("mlp.down_proj",),
 }
+#: The families whose arithmetic the engine has; others may differ in what no shape tells.
+RUNNABLE: Final = ("llama", "mistral", "qwen2", "qwen3")
 EMBEDDING: Final = "model.embed_tokens.weight"
 FINAL_NORM: Final = "model.norm.weight"
 HEAD: Final = "lm_head.weight"
@@ -54,8 +56,39 @@ def layer_prefix(index: int) -> str:
     return f"model.layers.{index}."
 
 
+def require_runnable(spec: ModelSpec) -> None:
+    """Refuse a model that can be counted but not run.
+
+    Raises:
+        ConfigError: it is of another family, or has layers that the engine does not compute.
+    """
+    if spec.model_type not in RUNNABLE or not all(_is_plain(layer) for layer in spec.layers):
+        raise ConfigError(
+            f"The engine runs {', '.join(RUNNABLE)} models with layers of attention and a gated SiLU MLP; "
+            f"this one is {spec.model_type[:60]} and can only be counted. Choose another model."
+        )
+
+
+def _is_plain(layer: Layer) -> bool:
+    mixer, mlp = layer.mixer, layer.feed_forward
+    return (
+        isinstance(mixer, Attention)
+        and isinstance(mlp, DenseMLP)
+        and layer == Layer(mixer, mlp, norm=Norm())
+        and mixer.chunk is None
+        and mixer.value_head_dim == mixer.head_dim
+        and mlp.gated
+        and mlp.activation in {"silu", "swish"}
+    )
+
+
 def expected_shapes(spec: ModelSpec) -> dict[str, tuple[int, ...]]:
-    """Every tensor that a model of this shape must have, by name."""
+    """Every tensor that a model of this shape must have, by name.
+
+    Raises:
+        ConfigError: the engine cannot run such a model.
+    """
+    require_runnable(spec)
     table = (spec.vocab_size, spec.hidden_size)
     shapes: dict[str, tuple[int, ...]] = {EMBEDDING: table, FINAL_NORM: (spec.hidden_size,)}
     if not spec.tied_embeddings:

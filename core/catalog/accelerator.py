@@ -34,17 +34,37 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What one chip costs for an hour on demand, as a span of the lists that were read.
+
+    Attributes:
+        low_usd_per_hour, high_usd_per_hour: cheapest and dearest list found; equal where one was found.
+        low_date, high_date: when each was read, ISO. source: where the cheapest was read.
+    """
+
+    low_usd_per_hour: float
+    high_usd_per_hour: float
+    low_date: str
+    high_date: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Accelerator:
     """One product, keyed by form factor and memory (never "H100" alone).
 
     Attributes:
-        kind: the class that efficiency priors are kept by: "hbm", "gddr", "amd", "cpu".
+        kind: the class that efficiency priors are kept by, one of ``custom_chip.KINDS``.
         capacity_bytes: memory that software sees, before any framework overhead; None where nobody
             has published it (the number on the box is another quantity).
         bandwidth_bytes_per_s: peak memory bandwidth, decimal.
         peak_flops_per_s: dense peak by compute format; a format that is absent is not supported.
         link: the link to its neighbours, None where it has none.
         facts: every number above (and more) as it was read, by name.
+        vendor, architecture, form_factor, memory_type, remark: words of its data sheet; empty where unknown.
+        year: of its launch; None where unknown. announced: no such chip was measured outside its vendor.
+        power_w: what the vendor states as its largest draw; None where it states none.
+        price: what an hour costs; None where no dated list was found.
     """
 
     id: str
@@ -55,3 +75,12 @@ class Accelerator:
     peak_flops_per_s: Mapping[str, float]
     link: Link | None
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    vendor: str = ""
+    architecture: str = ""
+    form_factor: str = ""
+    memory_type: str = ""
+    year: int | None = None
+    announced: bool = False
+    power_w: float | None = None
+    price: Price | None = None
+    remark: str = ""

@@ -12,7 +12,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from core.catalog.accelerator import THIS_COMPUTER, Accelerator, Fact, Link
+from core.catalog.accelerator import THIS_COMPUTER, Accelerator, Fact, Link, Price
 from core.catalog.assets import read_csv
 from core.errors import ScenarioError
 from core.units import GB, GIB, MIB
@@ -22,13 +22,18 @@ _UNITS: Final[dict[str, float]] = {
     "MiB": MIB,
     "GiB": GIB,
     "GB": GB,
+    "KB": 1e3,
+    "MB": 1e6,
     "GB/s": GB,
     "TFLOP/s": 1e12,
     "TOP/s": 1e12,
     "W": 1,
+    "USD/h": 1,
+    "count": 1,
+    "year": 1,
 }
 #: Facts that are dense peaks, by the compute format whose name they bear.
-COMPUTE_FORMATS: Final = ("fp32", "fp16", "bf16", "fp8", "int8")
+COMPUTE_FORMATS: Final = ("fp32", "fp16", "bf16", "fp8", "int8", "int4", "fp4")
 _MICROSECOND: Final = 1e-6
 
 
@@ -73,7 +78,7 @@ def _accelerator(id: str, rows: list[dict[str, str]]) -> Accelerator:
         for row in rows
         if row["unit"] != "text"
     }
-    usable = facts.get("usable_memory")
+    usable, power, year = (facts.get(name) for name in ("usable_memory", "tdp", "year"))
     return Accelerator(
         id=id,
         name=words["name"],
@@ -85,11 +90,27 @@ def _accelerator(id: str, rows: list[dict[str, str]]) -> Accelerator:
         ),
         link=links()[words["link"]] if "link" in words else None,
         facts=MappingProxyType(facts),
+        vendor=words.get("vendor", ""),
+        architecture=words.get("architecture", ""),
+        form_factor=words.get("form_factor", ""),
+        memory_type=words.get("memory_type", ""),
+        year=None if year is None else int(year.value),
+        announced=words.get("status") == "announced",
+        power_w=None if power is None else in_base_units(power),
+        price=_price(facts),
+        remark=words.get("remark", ""),
     )
 
 
+def _price(facts: Mapping[str, Fact]) -> Price | None:
+    if "price_low" not in facts:
+        return None
+    low, high = facts["price_low"], facts["price_high"]
+    return Price(low.value, high.value, low.date, high.date, low.source)
+
+
 def in_base_units(fact: Fact) -> float:
-    """A fact's value in bytes, bytes per second, FLOP per second or watts."""
+    """A fact's value in bytes, bytes per second, FLOP per second, watts, dollars an hour, or a count."""
     return fact.value * _UNITS[fact.unit]
 
 

@@ -18,14 +18,19 @@ KINDS: Final[dict[str, str]] = {
     "hbm": "a data-centre GPU with stacked memory",
     "gddr": "a graphics card",
     "amd": "an AMD data-centre GPU",
+    "apple": "an Apple chip with unified memory",
+    "lpddr": "a small computer with unified memory (Jetson, DGX Spark)",
+    "other": "another data-centre accelerator (TPU, Gaudi, Trainium)",
     "cpu": "a processor",
 }
 #: Smallest and largest believable value, by the unit it is typed in.
 MEMORY_GIB: Final = (0.25, 65_536.0)
 BANDWIDTH_GB_PER_S: Final = (1.0, 1_000_000.0)
 PEAK_TFLOP_PER_S: Final = (0.001, 1_000_000.0)
-#: Real chips have ridges from about 5 to 800 FLOPs a byte; far above, a rate is sparse or mistyped.
+#: Real chips have ridges from about 5 to 800 FLOPs a byte, and up to 2,240 in whole numbers and 4-bit formats; far above, a
+#: rate is sparse or mistyped.
 _HIGHEST_RIDGE: Final = 1_000.0
+_HIGHEST_RIDGES: Final = {"int8": 1_300.0, "int4": 2_300.0, "fp4": 2_300.0}
 _SOURCE: Final = "typed in by you"
 
 
@@ -138,10 +143,10 @@ def _refuse(name: str, unit: str, bounds: tuple[float, float], came: str) -> NoR
 
 def _check_ridge(chip: Accelerator) -> None:
     for name, peak in chip.peak_flops_per_s.items():
-        ridge = peak / chip.bandwidth_bytes_per_s
-        if ridge > _HIGHEST_RIDGE:
+        ridge, highest = peak / chip.bandwidth_bytes_per_s, _HIGHEST_RIDGES.get(name, _HIGHEST_RIDGE)
+        if ridge > highest:
             raise ScenarioError(
-                f"The {name} peak must be at most {_HIGHEST_RIDGE:,.0f} FLOPs for each byte of bandwidth, "
+                f"The {name} peak must be at most {highest:,.0f} FLOPs for each byte of bandwidth, "
                 f"which no real chip exceeds; these numbers give {significant(ridge)}. Check the units, and "
                 "take the peak without sparsity."
             )

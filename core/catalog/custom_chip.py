@@ -27,8 +27,8 @@ KINDS: Final[dict[str, str]] = {
 MEMORY_GIB: Final = (0.25, 65_536.0)
 BANDWIDTH_GB_PER_S: Final = (1.0, 1_000_000.0)
 PEAK_TFLOP_PER_S: Final = (0.001, 1_000_000.0)
-#: Real chips have ridges from about 5 to 800 FLOPs a byte, and up to 2,240 in whole numbers and 4-bit formats; far above, a
-#: rate is sparse or mistyped.
+#: Real chips have ridges from about 5 to 800 FLOPs a byte, and up to 2,240 in whole numbers and in 4-bit
+#: formats; far above, a rate is sparse or mistyped.
 _HIGHEST_RIDGE: Final = 1_000.0
 _HIGHEST_RIDGES: Final = {"int8": 1_300.0, "int4": 2_300.0, "fp4": 2_300.0}
 _SOURCE: Final = "typed in by you"

@@ -72,7 +72,8 @@ def test_what_is_not_known_is_not_derived() -> None:
 
 
 def test_what_nobody_measured_is_marked() -> None:
-    assert {id for id in ALL if accelerator(id).announced} == {"b100", "rubin-announced", "mi455x-announced"}
+    announced = {key for key in ALL if accelerator(key).announced}
+    assert announced == {"b100", "rubin-announced", "mi455x-announced"}
 
 
 def test_a_price_is_a_dated_span() -> None:
@@ -85,7 +86,7 @@ def test_a_price_is_a_dated_span() -> None:
     assert all(0 < p.low_usd_per_hour <= p.high_usd_per_hour for p in prices)
 
 
-@pytest.mark.parametrize("id", [id for id in ALL if accelerator(id).capacity_bytes])
+@pytest.mark.parametrize("id", [key for key in ALL if accelerator(key).capacity_bytes])
 def test_the_usable_memory_is_near_the_number_on_the_box(id: str) -> None:
     chip = accelerator(id)
     assert chip.capacity_bytes is not None

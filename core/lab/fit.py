@@ -54,6 +54,22 @@ class Sample:
     spread: float
 
 
+def merged(samples: Sequence[Sample]) -> list[Sample]:
+    """One sample for each operator and size: the median of those taken in different rounds.
+
+    A moment in which the machine was slower, or faster, is then left out where there are three rounds.
+    """
+    groups = _grouped(samples, lambda s: (s.operator, s.format, s.rows, s.num_bytes, s.flops))
+    return [
+        replace(
+            group[0],
+            seconds=float(np.median([sample.seconds for sample in group])),
+            spread=float(np.median([sample.spread for sample in group])),
+        )
+        for group in groups.values()
+    ]
+
+
 def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[MeasuredRate, ...]:
     """Fit every rate that a machine needs.
 

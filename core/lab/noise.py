@@ -10,7 +10,7 @@ from typing import Final
 from core.lab.host import HostLoad
 from core.lab.record_parts import LoadRecord
 from core.lab.timing import Spread
-from core.units import format_gb
+from core.units import format_gb, format_seconds
 
 #: Bandwidth that moved by more than this during a run.
 DRIFT_LIMIT: Final = 0.2
@@ -20,11 +20,14 @@ FALL_LIMIT: Final = 0.4
 SPREAD_LIMIT: Final = 0.15
 
 
-def noise(load: LoadRecord, repeats: Spread | None, calibrated_bytes_per_s: float) -> tuple[str, ...]:
+def noise(
+    load: LoadRecord, watched: Spread | None, repeats: Spread | None, calibrated_bytes_per_s: float
+) -> tuple[str, ...]:
     """Every reason why a run is noisy; empty for a quiet one.
 
     Args:
         load: who else used the host, and the bandwidth beside the run.
+        watched: of the decode steps in sight; None where there were none.
         repeats: of the repeated decode steps; None where there were none.
         calibrated_bytes_per_s: what the same check gave when the machine was calibrated.
     """
@@ -36,7 +39,16 @@ def noise(load: LoadRecord, repeats: Spread | None, calibrated_bytes_per_s: floa
         reasons.append(f"memory reads {_rate(faster)}, and {_rate(calibrated_bytes_per_s)} when calibrated")
     if repeats is not None and repeats.relative > SPREAD_LIMIT:
         reasons.append(f"repeated steps scattered by {repeats.relative:.0%}")
+    if watched is not None and repeats is not None and _apart(watched.median_s, repeats.median_s):
+        reasons.append(
+            f"the steps in sight took {format_seconds(watched.median_s)} and the repeated ones "
+            f"{format_seconds(repeats.median_s)}"
+        )
     return tuple(reasons)
+
+
+def _apart(one_s: float, other_s: float) -> bool:
+    return min(one_s, other_s) < (1 - DRIFT_LIMIT) * max(one_s, other_s)
 
 
 def _rate(bytes_per_s: float) -> str:

@@ -24,7 +24,7 @@ _PROJECT: Final = Path(__file__).parents[2]
 #: Threads that wait for work spin for some microseconds and then sleep. Without the spin each of the
 #: hundreds of operators of a step waits for a wake-up, and a small model takes twice as long; with the
 #: library's own much longer spin, one busy neighbour makes it ten times as long.
-_ENVIRONMENT: Final = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "2000", "PYTHONUNBUFFERED": "1"}
+_ENVIRONMENT: Final = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "20000", "PYTHONUNBUFFERED": "1"}
 
 
 def worker_command(device: str) -> list[str]:

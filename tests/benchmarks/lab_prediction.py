@@ -8,6 +8,7 @@ from typing import Final
 from core.lab import bench
 from core.lab.client import LabClient
 from core.lab.compare import TPOT_TOLERANCE, TTFT_TOLERANCE
+from core.units import format_gb
 from tests.benchmarks.figure import Figure, machine_in_words, report
 
 _PERCENT: Final = 100
@@ -29,7 +30,10 @@ def measure() -> list[Figure]:
 def _figures(row: bench.Row, note: str) -> list[Figure]:
     record, comparison = row.record, row.comparison
     where = f"{record.request.weights} at {record.prediction.prompt_tokens:,}"
+    load, calibrated = record.load, record.calibration.checked_bytes_per_s
+    reads = (load.bandwidth_before_bytes_per_s, load.bandwidth_after_bytes_per_s)
     conditions = (
+        f"memory {' then '.join(map(_rate, reads))} and {_rate(calibrated)} when calibrated, "
         f"embedded model, {record.host.threads} threads, {machine_in_words()}, "
         f"{len(record.measured.decode_repeats_s)} steps and {len(record.measured.prefill_repeats_s)} "
         f"prefills, {note}; run noisy: {'; '.join(record.noisy) or 'no'}"
@@ -41,6 +45,10 @@ def _figures(row: bench.Row, note: str) -> list[Figure]:
             target = f"within {tolerance:.0%} on a quiet machine"
             figures.append(Figure(f"{ratio.name} predicted, {where}", error, "%", target, conditions))
     return figures
+
+
+def _rate(bytes_per_s: float) -> str:
+    return f"{format_gb(bytes_per_s)}/s"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.analytic.table import Kind
 from core.lab.calibration import MeasuredRate
-from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, fit_rates, scaled
+from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, fit_rates, merged, scaled
 
 FIXED_S, BYTES_PER_S = 20e-6, 10e9
 FLOPS_PER_S = {1: 20e9, 16: 50e9, 256: 100e9}
@@ -101,3 +101,9 @@ def test_a_time_that_falls_with_size_is_fixed_cost_and_never_negative() -> None:
 def test_a_cost_below_nothing_is_no_fixed_cost() -> None:
     steep = [replace(norms("mlp_norm")[i], seconds=value) for i, value in enumerate((1e-9, 1e-5, 2e-4))]
     assert affine(steep)[0] == 0.0
+
+
+def test_one_slow_round_of_three_changes_nothing() -> None:
+    slow = [replace(sample, seconds=3 * sample.seconds) for sample in SAMPLES]
+    assert merged([*SAMPLES, *slow, *SAMPLES]) == merged(SAMPLES)
+    assert len(merged(SAMPLES)) == len(SAMPLES), "each size is a sample of its own"

@@ -17,8 +17,8 @@ def load(others: float = 0.02, steal: float = 0.0, before: float = 29e9, after: 
 
 
 def test_a_quiet_run_has_no_reason() -> None:
-    assert noise(load(), QUIET, CALIBRATED) == ()
-    assert noise(load(), None, CALIBRATED) == ()
+    assert noise(load(), QUIET, QUIET, CALIBRATED) == ()
+    assert noise(load(), None, None, CALIBRATED) == ()
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,19 @@ def test_a_quiet_run_has_no_reason() -> None:
     ],
 )
 def test_each_trace_of_contention_is_a_reason(seen: LoadRecord, repeats: Spread, reason: str) -> None:
-    assert noise(seen, repeats, CALIBRATED) == (reason,)
+    assert noise(seen, repeats, repeats, CALIBRATED) == (reason,)
+
+
+def test_repeats_at_another_speed_than_the_run_in_sight_are_a_reason() -> None:
+    slower = Spread(1.4, 1.38, 1.42, 8)
+    (reason,) = noise(load(), slower, QUIET, CALIBRATED)
+    assert reason == "the steps in sight took 1.40 s and the repeated ones 1.00 s"
+    assert noise(load(), QUIET, slower, CALIBRATED), "either way"
 
 
 def test_reasons_add_up() -> None:
-    assert len(noise(load(others=0.4, steal=0.1, after=10e9), Spread(1.0, 0.5, 2.0, 9), CALIBRATED)) == 4
+    scattered = Spread(1.0, 0.5, 2.0, 9)
+    assert len(noise(load(others=0.4, steal=0.1, after=10e9), QUIET, scattered, CALIBRATED)) == 4
 
 
 def test_the_own_process_is_not_another_program() -> None:

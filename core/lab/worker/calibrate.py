@@ -18,10 +18,11 @@ import torch
 
 from core.catalog.formats import FORMATS
 from core.engine.engine import Engine
+from core.engine.measure import decode_steps
 from core.errors import FormatError
 from core.lab.calibration import Calibration, MeasuredRate
 from core.lab.calibration_file import fingerprint
-from core.lab.fit import Sample, fit_rates, scaled
+from core.lab.fit import Sample, fit_rates, merged, scaled
 from core.lab.host import LoadProbe
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
@@ -73,13 +74,13 @@ FULL: Final = Effort(
     "full",
     3,
     (32, 256, 1024, 2048),
-    10,
+    7,
     (2, 4, 8, 16, 32, 64, 128, 256, 512),
     2,
     (768, 1024, 2048),
     2048,
     8,
-    2,
+    3,
 )
 
 
@@ -102,12 +103,12 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
 
         progress(0.0)
         checks.append(memory.read_bytes_per_s())
-        timed, step = _measure(engine, effort, progress)
+        timed, step = _measure(engine, effort, memory, progress)
         samples += timed
         steps.append(step)
     report(PHASE, 1.0)
     kernels = {engine.weights: engine.kernels["gate_up"] for engine in engines}
-    rates, step_fixed_s = _whole_steps(fit_rates(samples, kernels), steps)
+    rates, step_fixed_s = _whole_steps(fit_rates(merged(samples), kernels), steps)
     peaks |= _peaks_of_products(samples, peaks)
     return Calibration(
         fingerprint=fingerprint(device, device_name(device)),
@@ -187,10 +188,13 @@ def _whole_steps(
     return scaled(rates, 1 - part), max(spread([step.fixed_s for step in steps]).median_s, 0.0)
 
 
-def _measure(engine: Engine, effort: Effort, progress: Callable[[float], None]) -> tuple[list[Sample], _Step]:
+def _measure(
+    engine: Engine, effort: Effort, memory: MemoryProbe, progress: Callable[[float], None]
+) -> tuple[list[Sample], _Step]:
     """All samples of one format: single tokens through all layers, many through a pair."""
     every, pair, narrow = (
-        OperatorClock(engine, layers) for layers in (range(engine.spec.num_layers), (0, 1), (0,))
+        OperatorClock(engine, layers, memory.empty_caches)
+        for layers in (range(engine.spec.num_layers), (0, 1), (0,))
     )
     passes = [
         *((every, 1, context, effort.decode_repeats) for context in effort.decode_contexts),
@@ -201,15 +205,15 @@ def _measure(engine: Engine, effort: Effort, progress: Callable[[float], None]) 
     for index, (clock, new_tokens, context, repeats) in enumerate(passes):
         progress((1 + index) / (2 + len(passes)))
         samples += clock.samples(new_tokens, context, repeats)
-    return samples, _step(engine, every, effort)
+    return samples, _step(engine, every, effort, memory)
 
 
-def _step(engine: Engine, clock: OperatorClock, effort: Effort) -> _Step:
+def _step(engine: Engine, clock: OperatorClock, effort: Effort, memory: MemoryProbe) -> _Step:
     context, repeats = effort.decode_contexts[0], effort.decode_repeats
     clock_s = spread(clock.clock_costs(1, context, repeats)).median_s
     # The last sample is the choice from a part of the logits, which no step makes.
     samples = clock.samples(1, context, repeats)[:-1]
-    whole = spread(engine.measure_steps(context, steps=repeats))
+    whole = spread(decode_steps(engine, context, repeats, memory.empty_caches))
     calls = tuple((sample.operator, sample.format) for sample in samples)
     return _Step(whole.median_s, sum(sample.seconds for sample in samples), calls, clock_s)
 

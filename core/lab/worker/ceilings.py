@@ -54,6 +54,11 @@ class MemoryProbe:
             best_s = min(best_s, self._seconds(self._source.sum))
         return self._source.nbytes / best_s
 
+    def empty_caches(self) -> None:
+        """Fill every cache with something else: what comes next is read from memory."""
+        self._source.sum()
+        synchronise(self.device)
+
     def by_size(self) -> tuple[SizedBandwidth, ...]:
         """Read and copy bandwidth of growing working sets, the last one beyond any cache."""
         whole = self._source.nbytes

@@ -66,7 +66,9 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         measured=measured,
         load=LoadRecord(host.others, host.steal, host.duration_s, before, after),
     )
-    reasons = noise(record.load, record.decode_spread, bench.calibration.checked_bytes_per_s)
+    reasons = noise(
+        record.load, record.step_spread, record.decode_spread, bench.calibration.checked_bytes_per_s
+    )
     return replace(record, noisy=reasons).to_json()
 
 

@@ -1,9 +1,10 @@
 """How long a forward pass and a whole answer take, and what they wait for.
 
 An operator takes its fixed cost plus the longer of moving its bytes and doing its FLOPs, at the
-rates of the machine for its kind, format and number of rows; a pass is the sum of its operators and
-one fixed cost. The maximum is taken per operator and then summed: one maximum over the whole model
-would let the compute of one operator hide behind the memory traffic of another.
+rates of the machine for its kind, format and number of rows; a collective takes what its link needs;
+a pass is the sum of its operators and one fixed cost. The maximum is taken per operator and then
+summed: one maximum over the whole model would let the compute of one operator hide behind the
+memory traffic of another.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.analytic.collectives import Collective, LinkSpeed, fastest_s
 from core.analytic.machine import Machine, Rate
 from core.analytic.operators import operators
 from core.analytic.table import Operators
-from core.catalog.formats import FORMATS
+from core.catalog.formats import FORMATS, STORAGE_FORMATS
 from core.catalog.model import ModelSpec
-from core.errors import FormatError
+from core.errors import FormatError, ScenarioError
 from core.units import Number
 
 #: The limits, in the order in which a tie is resolved.
-LIMITS: Final = ("memory", "compute", "overhead")
+LIMITS: Final = ("memory", "compute", "overhead", "link")
 #: Contexts at which a decode is evaluated; a step's time is close to affine in its context.
 _SAMPLES: Final = 9
 
@@ -34,12 +36,13 @@ class Demand:
 
     Attributes:
         memory_s: bytes moved / bytes per second. compute_s: FLOPs / FLOP per second.
-        fixed_s: calls times their fixed cost.
+        fixed_s: calls times their fixed cost. link_s: what collectives take, their latency included.
     """
 
     memory_s: NDArray[np.float64]
     compute_s: NDArray[np.float64]
     fixed_s: NDArray[np.float64]
+    link_s: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,43 +50,64 @@ class Bound:
     """Which limit a pass waits for, and by how much; of the sweep's shape.
 
     Attributes:
-        memory_s, compute_s, overhead_s: what the pass asks of each limit, over all operators.
+        memory_s, compute_s, overhead_s, link_s: what the pass asks of each limit, over all operators.
     """
 
     memory_s: NDArray[np.float64]
     compute_s: NDArray[np.float64]
     overhead_s: NDArray[np.float64]
+    link_s: NDArray[np.float64]
 
     @property
     def limit(self) -> NDArray[np.str_]:
-        """The limit that asks for most time: "memory", "compute" or "overhead"."""
+        """The limit that asks for most time: "memory", "compute", "overhead" or "link"."""
         return np.asarray(np.array(LIMITS)[self._asked().argmax(axis=0)])
 
     @property
     def factor(self) -> NDArray[np.float64]:
         """How many times as long it asks for as the next limit does; infinite where nothing else asks."""
-        _, second, first = np.sort(self._asked(), axis=0)
+        *_, second, first = np.sort(self._asked(), axis=0)
         return np.asarray(np.divide(first, second, out=np.full_like(first, np.inf), where=second > 0))
 
     def _asked(self) -> NDArray[np.float64]:
-        return np.stack([self.memory_s, self.compute_s, self.overhead_s])
+        return np.stack([self.memory_s, self.compute_s, self.overhead_s, self.link_s])
 
 
 def demand(table: Operators, machine: Machine) -> Demand:
-    """What each operator asks of the machine's memory, its arithmetic, and its fixed cost per call.
+    """What each operator asks of the machine's memory, its arithmetic, its link, and its fixed cost.
 
     Raises:
         FormatError: the machine cannot compute in a format of the table.
+        ScenarioError: chips exchange something, and the machine has no link.
     """
     shape = table.flops.shape
-    memory, compute, fixed = (np.zeros(shape) for _ in range(3))
+    memory, compute, fixed, link = (np.zeros(shape) for _ in range(4))
     moved = table.streamed_bytes
-    for row in range(len(table)):
+    for row, collective in enumerate(table.collectives):
+        if collective is not None:
+            link[row] = _exchange_s(table, row, collective, _link_speed(machine))
+            continue
         rate = _rate(table, row, machine)
         memory[row] = moved[row] / rate.bytes_per_s
         compute[row] = table.flops[row] / rate.flops_at(table.tokens[row])
         fixed[row] = table.repeats[row] * rate.fixed_s
-    return Demand(memory, compute, fixed)
+    return Demand(memory, compute, fixed, link)
+
+
+def _exchange_s(table: Operators, row: int, collective: Collective, speed: LinkSpeed) -> NDArray[np.float64]:
+    repeats, factor = table.repeats[row], collective.wire_factor()
+    message = table.link_bytes[row] / (repeats * factor) if factor else np.zeros_like(table.link_bytes[row])
+    return np.asarray(repeats * fastest_s(collective, message, speed))
+
+
+def _link_speed(machine: Machine) -> LinkSpeed:
+    speed = machine.link_speed
+    if speed is None:
+        raise ScenarioError(
+            f"Chips that share a model need a link between them; none is known of {machine.name}. "
+            "Choose a chip with a link, or a plan on one chip."
+        )
+    return speed
 
 
 def _rate(table: Operators, row: int, machine: Machine) -> Rate:
@@ -95,27 +119,33 @@ def _rate(table: Operators, row: int, machine: Machine) -> Rate:
 
 
 def _no_rate(machine: Machine, kind: str, format_id: str) -> str:
-    needed = FORMATS[format_id].compute
+    needed = STORAGE_FORMATS[format_id].compute
     if needed in machine.peak_flops_per_s:
         return f"{machine.name} was not measured with {kind} operators in {format_id}. Calibrate it again."
+    return unsupported_sentence(format_id, machine)
+
+
+def unsupported_sentence(format_id: str, machine: Machine) -> str:
+    """That a chip has no arithmetic for a format, and which formats it has."""
+    needed = STORAGE_FORMATS[format_id].compute
+    why = "" if needed == format_id else f", in which {format_id} is multiplied"
     fine = [record.id for record in FORMATS.values() if record.compute in machine.peak_flops_per_s]
-    return (
-        f"{machine.name} has no {needed} arithmetic, which {format_id} needs. "
-        f"Choose one of {', '.join(fine)}."
-    )
+    choice = f"Choose one of {', '.join(fine)}." if fine else "Choose another chip."
+    return f"{machine.name} has no {needed} arithmetic{why}. {choice}"
 
 
 def operator_times(table: Operators, machine: Machine) -> NDArray[np.float64]:
     """Seconds of each operator, all its repeats together: ``[rows, *sweep]``.
 
-    ``repeats * fixed_s + max(bytes / bytes_per_s, FLOPs / FLOP_per_s(rows))``. Ignored: overlap of
-    neighbouring operators, and the smooth passage between the two limits that kernels show.
+    ``repeats * fixed_s + max(bytes / bytes_per_s, FLOPs / FLOP_per_s(rows))``, and for a collective the
+    time of ``collectives.fastest_s``. Ignored: overlap of neighbouring operators, and the smooth
+    passage between the two limits that kernels show.
 
     Raises:
         FormatError: the machine cannot compute in a format of the table.
     """
     asked = demand(table, machine)
-    return np.asarray(asked.fixed_s + np.maximum(asked.memory_s, asked.compute_s))
+    return np.asarray(asked.fixed_s + np.maximum(asked.memory_s, asked.compute_s) + asked.link_s)
 
 
 def step_time(table: Operators, machine: Machine) -> NDArray[np.float64]:
@@ -146,6 +176,7 @@ def bound(table: Operators, machine: Machine) -> Bound:
         memory_s=np.asarray(asked.memory_s.sum(axis=0)),
         compute_s=np.asarray(asked.compute_s.sum(axis=0)),
         overhead_s=np.asarray(machine.step_fixed_s + asked.fixed_s.sum(axis=0)),
+        link_s=np.asarray(asked.link_s.sum(axis=0)),
     )
 
 

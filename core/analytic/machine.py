@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core.analytic.collectives import LinkSpeed
 from core.analytic.table import Kind
 from core.catalog.accelerator import Link
 
@@ -62,6 +63,8 @@ class Machine:
             or three times, and a small model's time is made of such calls.
         step_fixed_s: cost of one forward pass besides its operators.
         link: the link to its neighbours, None where it has none.
+        link_share: what collectives reach of the link's one-way bandwidth.
+        collective_fixed_s: cost of one collective, whatever its size, besides the link's own latency.
         overhead_bytes: memory that the driver and the framework keep for themselves.
         measured_at: ISO time of the calibration, empty for a data sheet.
         notes: sentences that belong beside any number made with it.
@@ -80,6 +83,19 @@ class Machine:
     measured_at: str = ""
     notes: tuple[str, ...] = field(default_factory=tuple)
     operator_rates: Mapping[tuple[str, str], Rate] = field(default_factory=dict)
+    link_share: float = 1.0
+    collective_fixed_s: float = 0.0
+
+    @property
+    def link_speed(self) -> LinkSpeed | None:
+        """What its link does for a collective; None where it has none. An unknown latency counts as 0."""
+        if self.link is None:
+            return None
+        return LinkSpeed(
+            self.link_share * self.link.bandwidth_bytes_per_s,
+            self.link.latency_s or 0.0,
+            self.collective_fixed_s,
+        )
 
     def rate(self, kind: Kind, format: str, operator: str = "") -> Rate:
         """The rate of an operator: its own entry, else its kind's in the format, else in every format.

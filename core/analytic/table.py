@@ -14,10 +14,22 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core.analytic.collectives import Collective
 from core.units import Number
 
 #: What an operator is, and so which efficiency applies to it.
-Kind = Literal["lookup", "norm", "linear", "rope", "kv_write", "attention", "elementwise", "sample"]
+Kind = Literal[
+    "lookup",
+    "norm",
+    "linear",
+    "rope",
+    "kv_write",
+    "attention",
+    "recurrence",
+    "elementwise",
+    "sample",
+    "collective",
+]
 
 #: The columns, in bytes or FLOPs, each for all ``repeats`` of its row together.
 COLUMNS: Final = (
@@ -27,6 +39,8 @@ COLUMNS: Final = (
     "activation_bytes",
     "kv_read_bytes",
     "kv_write_bytes",
+    "state_bytes",
+    "link_bytes",
 )
 
 
@@ -45,6 +59,9 @@ class Row:
         weight_streamed_bytes: bytes of parameters read in one pass.
         activation_bytes: bytes of inputs read and outputs written, KV cache apart.
         kv_read_bytes, kv_write_bytes: traffic of the KV cache.
+        state_bytes: state of a state space or linear attention, read and written.
+        link_bytes: bytes that one chip sends to others, one way.
+        collective: how it sends them; None where it sends none.
     """
 
     name: str
@@ -58,6 +75,9 @@ class Row:
     activation_bytes: Number = 0
     kv_read_bytes: Number = 0
     kv_write_bytes: Number = 0
+    state_bytes: Number = 0
+    link_bytes: Number = 0
+    collective: Collective | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +95,9 @@ class Operators:
     activation_bytes: NDArray[np.float64]
     kv_read_bytes: NDArray[np.float64]
     kv_write_bytes: NDArray[np.float64]
+    state_bytes: NDArray[np.float64]
+    link_bytes: NDArray[np.float64]
+    collectives: tuple[Collective | None, ...]
 
     @classmethod
     def build(cls, rows: list[Row]) -> Operators:
@@ -96,6 +119,7 @@ class Operators:
             kinds=tuple(row.kind for row in rows),
             formats=tuple(row.format for row in rows),
             repeats=repeats,
+            collectives=tuple(row.collective for row in rows),
             tokens=stack("tokens"),
             **{name: stack(name) * factor for name in COLUMNS},
         )
@@ -134,8 +158,9 @@ class Operators:
 
     @property
     def streamed_bytes(self) -> NDArray[np.float64]:
-        """All bytes that one pass moves, by operator: weights, activations and KV cache."""
-        return self.weight_streamed_bytes + self.activation_bytes + self.kv_read_bytes + self.kv_write_bytes
+        """All bytes that one pass moves in memory, by operator: weights, activations, cache and state."""
+        cache = self.kv_read_bytes + self.kv_write_bytes
+        return self.weight_streamed_bytes + self.activation_bytes + cache + self.state_bytes
 
     @property
     def intensity(self) -> NDArray[np.float64]:

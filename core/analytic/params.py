@@ -1,34 +1,31 @@
 """Parameters: how many there are, in which format each is kept, and how many bytes that takes.
 
-Every tensor of a model is listed once, under the operator that reads it. Counts and byte sizes
-are sums over that list, so they cannot disagree.
+Which tensors a model has is a fact of the catalogue (``core.catalog.tensors``); counts and byte sizes
+are sums over that list.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Literal
+from typing import Final
 
-from core.catalog.formats import FORMATS, NumberFormat, number_format
-from core.catalog.model import Layer, ModelSpec
+from core.catalog.formats import STORAGE_FORMATS, NumberFormat, number_format
+from core.catalog.model import Layer, ModelSpec, MoE
+from core.catalog.tensors import Role, Weight, layer_weights, outer_weights
 
-#: What a tensor is for, and so which format it is kept in.
-Role = Literal["linear", "head", "table", "vector"]
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """One trained tensor: a matrix of ``[out_features, in_features]``, or a vector (one row)."""
-
-    role: Role
-    out_features: int
-    in_features: int
-
-    @property
-    def count(self) -> int:
-        """Its number of parameters."""
-        return self.out_features * self.in_features
+__all__ = [
+    "ParameterCount",
+    "Role",
+    "Weight",
+    "WeightPlan",
+    "count",
+    "layer_kinds",
+    "layer_weights",
+    "outer_weights",
+    "stored_bytes",
+    "weight_plan",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +34,9 @@ class WeightPlan:
 
     Attributes:
         linear: the layers' matrices. head: the matrix that makes logits.
-        table: the input embedding, read row by row. vector: norms and biases.
+        table: the input embedding, read row by row. vector: norms, biases, routers, convolutions.
         shared_table: the head and the table are one tensor in memory.
+        expert: the experts' matrices; None where they are like the others.
     """
 
     linear: NumberFormat
@@ -46,17 +44,26 @@ class WeightPlan:
     table: NumberFormat
     vector: NumberFormat
     shared_table: bool
+    expert: NumberFormat | None = None
 
     def bytes_of(self, weight: Weight) -> int:
-        """Bytes that one tensor takes, scales included.
+        """Bytes that one tensor takes, scales and all copies included.
 
         A quantised table has one scale a row, like a quantised head.
         """
-        return int(self.format_of(weight.role).matrix_bytes(weight.out_features, weight.in_features))
+        one = self.format_of(weight.role).matrix_bytes(weight.out_features, weight.in_features)
+        return weight.copies * int(one)
 
     def format_of(self, role: Role) -> NumberFormat:
         """The format of a role."""
-        formats = {"linear": self.linear, "head": self.head, "table": self.table, "vector": self.vector}
+        formats: dict[Role, NumberFormat] = {
+            "linear": self.linear,
+            "expert": self.expert or self.linear,
+            "small": self.vector,
+            "head": self.head,
+            "table": self.table,
+            "vector": self.vector,
+        }
         return formats[role]
 
 
@@ -64,19 +71,23 @@ class WeightPlan:
 _HEAD_FORMAT: Final[dict[str, str]] = {"int4": "int8"}
 #: A head whose matrix is packed for a kernel cannot be read row by row, so the table is kept apart.
 _TABLE_FORMAT: Final[dict[str, str]] = {"int8-dynamic": "int8"}
+#: Formats of files that are quantised from end to end; serving formats leave head and table alone.
+_EVERYWHERE: Final = ("q", "iq", "tq", "mlx")
 
 
 def weight_plan(weights: str, model: ModelSpec) -> WeightPlan:
     """Say in which format each tensor of a model is kept when its weights are in ``weights``.
 
-    The layers' matrices are in the format itself. The head is too, except beside int4, where it is
-    int8. The table has the head's format, and shares its memory where embeddings are tied, except
-    beside int8-dynamic, whose head is packed: the table is then int8 rows of its own. Norms and
-    biases are in the format of the activations.
+    The layers' matrices are in the format itself. Of the engine's formats, the head is too, except
+    beside int4, where it is int8; the table has the head's format, and shares its memory where
+    embeddings are tied, except beside int8-dynamic, whose head is packed: the table is then int8 rows
+    of its own. GGUF and MLX formats hold for head and table as well; serving formats (GPTQ, fp8, MXFP4
+    and so on) leave both in the format of the activations. Where the publisher stores only the experts
+    in this format, only they have it. Norms, biases and routers are in the format of the activations.
 
     Args:
         weights: id of the weight format.
-        model: whose embeddings may be tied.
+        model: whose embeddings may be tied, and whose experts may have a format of their own.
 
     Raises:
         FormatError: the format is unknown, or not one for weights.
@@ -86,34 +97,25 @@ def weight_plan(weights: str, model: ModelSpec) -> WeightPlan:
     >>> plan.head.id, plan.vector.id, plan.shared_table
     ('int8', 'bf16', True)
     """
-    linear = number_format(weights, "weights")
-    head = FORMATS[_HEAD_FORMAT.get(weights, weights)]
-    table = FORMATS[_TABLE_FORMAT.get(head.id, head.id)]
+    stated = number_format(weights, "weights")
+    plain = STORAGE_FORMATS[stated.activations]
+    if stated.engine:
+        head = STORAGE_FORMATS[_HEAD_FORMAT.get(weights, weights)]
+    else:
+        head = stated if weights.startswith(_EVERYWHERE) else plain
+    table = STORAGE_FORMATS[_TABLE_FORMAT.get(head.id, head.id)]
+    only_experts = any(
+        isinstance(layer.feed_forward, MoE) and layer.feed_forward.expert_format == weights
+        for layer, _ in layer_kinds(model)
+    )
     return WeightPlan(
-        linear=linear,
+        linear=plain if only_experts else stated,
         head=head,
         table=table,
-        vector=FORMATS[linear.activations],
+        vector=plain,
         shared_table=model.tied_embeddings and table == head,
+        expert=stated if only_experts else None,
     )
-
-
-def layer_weights(layer: Layer, hidden_size: int) -> dict[str, tuple[Weight, ...]]:
-    """The tensors of one layer, by the operator that reads them; fused where the engine fuses them."""
-    attention, mlp = layer.attention, layer.mlp
-    width = mlp.intermediate_size
-    weights = {
-        "attention_norm": (_vector(hidden_size),),
-        "qkv": _linear(attention.qkv_features, hidden_size, bias=attention.qkv_bias),
-        "qk_norm": (_vector(attention.head_dim), _vector(attention.head_dim)),
-        "output": _linear(hidden_size, attention.query_features, bias=attention.output_bias),
-        "mlp_norm": (_vector(hidden_size),),
-        "gate_up": _linear(2 * width, hidden_size, bias=mlp.bias),
-        "down": _linear(hidden_size, width, bias=mlp.bias),
-    }
-    if not attention.qk_norm:
-        del weights["qk_norm"]
-    return weights
 
 
 def layer_kinds(model: ModelSpec) -> list[tuple[Layer, int]]:
@@ -134,32 +136,18 @@ def layer_kinds(model: ModelSpec) -> list[tuple[Layer, int]]:
     return list(zip(kinds, repeats, strict=True))
 
 
-def outer_weights(model: ModelSpec) -> dict[str, tuple[Weight, ...]]:
-    """The tensors outside the layers, by operator; a tied head is listed as a tensor of its own."""
-    return {
-        "embedding": (Weight("table", model.vocab_size, model.hidden_size),),
-        "final_norm": (_vector(model.hidden_size),),
-        "lm_head": (Weight("head", model.vocab_size, model.hidden_size),),
-    }
-
-
-def _vector(length: int) -> Weight:
-    return Weight("vector", 1, length)
-
-
-def _linear(out_features: int, in_features: int, *, bias: bool) -> tuple[Weight, ...]:
-    matrix = Weight("linear", out_features, in_features)
-    return (matrix, _vector(out_features)) if bias else (matrix,)
-
-
 @dataclass(frozen=True, slots=True)
 class ParameterCount:
     """How many parameters a model has, each trained tensor once.
 
     Attributes:
-        total: all of them. active: those touched for one token (all, in a dense model).
+        total: all of them. active: those touched for one token of text: of the experts those that a
+            token is sent to, and no towers.
         embedding: the input table. head: the output matrix; 0 where it is the table.
-        attention, mlp: the layers' projections with their biases. norms: all norm vectors.
+        attention: what moves information between tokens (attention, state spaces) with its biases.
+        mlp: dense parts, experts and routers. norms: all norm vectors.
+        other: tables of positions, second input tables, and small tensors of no operator.
+        towers: vision and audio encoders with their projections.
     """
 
     total: int
@@ -169,44 +157,56 @@ class ParameterCount:
     attention: int
     mlp: int
     norms: int
+    other: int = 0
+    towers: int = 0
 
 
 def count(model: ModelSpec) -> ParameterCount:
     """Count a model's parameters from its shape.
 
-    ``L * (E * (H + 2K) * D + H * D * E + 3 * E * F + 2E) + 2 * V * E + E`` without biases, in the
-    letters of ``core.catalog.model``; ``V * E`` once where embeddings are tied. Left out: buffers
-    that are computed (rotary frequencies), and a tied head that a file stores twice.
+    For a Llama: ``L * (E * (H + 2K) * D + H * D * E + 3 * E * F + 2E) + 2 * V * E + E`` in the letters
+    of ``core.catalog.model``; ``V * E`` once where embeddings are tied. Left out, and named in
+    ``ModelSpec.extras``: draft modules, scales, computed buffers, a tied head that a file stores twice.
 
     >>> from core.catalog.models import model
     >>> count(model("llama-3.1-8b")).total
     8030261248
     """
-    sums = dict.fromkeys(("attention", "mlp", "norms"), 0)
+    sums = dict.fromkeys(("embedding", "head", "attention", "mlp", "norms", "other"), 0)
+    idle = 0
     for layer, repeats in layer_kinds(model):
         for operator, weights in layer_weights(layer, model.hidden_size).items():
-            sums[_GROUPS[operator]] += repeats * sum(weight.count for weight in weights)
-    outer = outer_weights(model)
-    sums["norms"] += sum(weight.count for weight in outer["final_norm"])
-    embedding = sum(weight.count for weight in outer["embedding"])
-    head = 0 if model.tied_embeddings else sum(weight.count for weight in outer["lm_head"])
-    total = embedding + head + sum(sums.values())
-    return ParameterCount(total=total, active=total, embedding=embedding, head=head, **sums)
+            number = repeats * sum(weight.count for weight in weights)
+            sums[_group(operator)] += number
+            if operator.startswith("experts_") and isinstance(layer.feed_forward, MoE):
+                experts = layer.feed_forward.num_experts
+                idle += number // experts * (experts - layer.feed_forward.experts_per_token)
+    for operator, weights in outer_weights(model).items():
+        kept = weights[1:] if operator == "lm_head" and model.tied_embeddings else weights
+        sums[_group(operator, _OUTER)] += sum(weight.count for weight in kept)
+    towers = sum(tower.parameters or 0 for tower in model.towers)
+    own = sum(sums.values())
+    return ParameterCount(total=own + towers, active=own - idle, towers=towers, **sums)
 
 
-_GROUPS: Final[dict[str, str]] = {
-    "attention_norm": "norms",
-    "qkv": "attention",
-    "qk_norm": "norms",
-    "output": "attention",
-    "mlp_norm": "norms",
-    "gate_up": "mlp",
-    "down": "mlp",
+#: Operator -> its part of the count, where the name does not say "norm"; in a layer, attention.
+_INNER: Final[dict[str, str]] = {
+    **dict.fromkeys(("gate_up", "up", "down", "router", "experts_gate_up", "experts_up"), "mlp"),
+    **dict.fromkeys(("experts_down", "shared_gate_up", "shared_up", "shared_down", "shared_gate"), "mlp"),
+    **dict.fromkeys(("latent_down", "latent_back"), "mlp"),
+    **dict.fromkeys(("stream_mixing", "per_layer_input", "others"), "other"),
 }
+_OUTER: Final[dict[str, str]] = {"embedding": "embedding", "lm_head": "head"}
+
+
+def _group(operator: str, names: dict[str, str] | None = None) -> str:
+    if operator.endswith("norm"):
+        return "norms"
+    return _INNER.get(operator, "attention") if names is None else names.get(operator, "other")
 
 
 def stored_bytes(model: ModelSpec, weights: str) -> int:
-    """Bytes that all parameters take in memory, scales included.
+    """Bytes that all parameters take in memory, scales included; towers are in the format of the norms.
 
     >>> from core.catalog.models import model
     >>> stored_bytes(model("llama-3.1-8b"), "bf16")
@@ -215,9 +215,10 @@ def stored_bytes(model: ModelSpec, weights: str) -> int:
     plan = weight_plan(weights, model)
     outer = outer_weights(model)
     if plan.shared_table:
-        del outer["lm_head"]
+        outer["lm_head"] = outer["lm_head"][1:]  # a bias stays
     total = sum(plan.bytes_of(weight) for weight in chain(*outer.values()))
     for layer, repeats in layer_kinds(model):
         weights_of_layer = chain(*layer_weights(layer, model.hidden_size).values())
         total += repeats * sum(plan.bytes_of(weight) for weight in weights_of_layer)
-    return total
+    towers = sum(tower.parameters or 0 for tower in model.towers)
+    return total + int(plan.vector.vector_bytes(towers))

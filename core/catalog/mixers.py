@@ -222,6 +222,8 @@ class CompressedAttention:
         output_groups, output_rank: the output goes through ``output_groups`` low-rank blocks.
         window: uncompressed tokens that stay.
         ratio: tokens an entry; 0 is a window alone, without compressed entries.
+        series: how many vectors each token gives to compression: 1, or 2 where an entry also takes
+            from the block before it.
         indexer: picks entries; None attends to all of them.
     """
 
@@ -233,6 +235,7 @@ class CompressedAttention:
     output_rank: int
     window: int
     ratio: int
+    series: int = 1
     indexer: Indexer | None = None
 
     @property

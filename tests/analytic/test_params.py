@@ -1,6 +1,6 @@
 """What is stored is the sum of the tensors, each in the format that its role has."""
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from core.catalog.model import ModelSpec
 from core.catalog.models import model
 from core.errors import FormatError
 
+ROLES: tuple[Role, ...] = ("linear", "head", "table", "vector")
 WEIGHTS = [record.id for record in FORMATS.values() if "weights" in record.uses]
 
 
@@ -83,7 +84,7 @@ def test_the_parts_of_a_count_are_the_whole(spec: ModelSpec) -> None:
 )
 def test_each_role_has_its_format(weights: str, formats: tuple[str, ...], shared: bool) -> None:
     tied = weight_plan(weights, model("smollm2-135m"))
-    assert tuple(tied.format_of(role).id for role in get_args(Role)) == formats
+    assert tuple(tied.format_of(role).id for role in ROLES) == formats
     assert tied.shared_table is shared
     assert not weight_plan(weights, model("llama-3.1-8b")).shared_table
 

@@ -46,11 +46,19 @@ class SentenceParser(argparse.ArgumentParser):
         self.exit(USER_MISTAKE, f"{sentence}. See: {self.prog} --help\n")
 
 
+class _Defaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Help that names each default, where there is one to name."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        unset = action.default is None or action.default is False
+        return action.help if unset else super()._get_help_string(action)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return the exit status."""
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in {"-h", "--help"}:
-        print(_overview())
+        print(_overview(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else USER_MISTAKE
     name = arguments[0]
     if name not in COMMANDS:
@@ -69,7 +77,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(name: str, command: Command, arguments: list[str]) -> int:
-    parser = SentenceParser(prog=f"python -m core {name}", description=f"{COMMANDS[name].capitalize()}.")
+    parser = SentenceParser(
+        prog=f"python -m core {name}",
+        description=f"{COMMANDS[name].capitalize()}.",
+        formatter_class=_Defaults,
+    )
     command.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     try:

@@ -33,14 +33,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--cache", default="contiguous", choices=_CACHES, help="where keys and values are kept"
     )
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where to run")
     parser.add_argument("--threads", type=whole_number(1, 1024), help="processor threads")
-    parser.add_argument("--max-tokens", type=whole_number(1, _MAX_TOKENS), default=128, metavar="N")
+    parser.add_argument(
+        "--max-tokens",
+        type=whole_number(1, _MAX_TOKENS),
+        default=128,
+        metavar="N",
+        help="the most new tokens",
+    )
     parser.add_argument("--raw", action="store_true", help="the bare prompt, without the chat template")
     parser.add_argument("--temperature", type=_number(0, 5), default=0.0, help="0 takes the likeliest token")
     parser.add_argument("--top-k", type=whole_number(0, 1_000_000), default=0, help="0 is off")
     parser.add_argument("--top-p", type=_number(0.01, 1), default=1.0, help="1 is off")
-    parser.add_argument("--seed", type=whole_number(0, 2**63 - 1), default=0)
+    parser.add_argument("--seed", type=whole_number(0, 2**63 - 1), default=0, help="of the draw")
 
 
 def _number(low: float, high: float) -> Callable[[str], float]:

@@ -240,3 +240,14 @@ def test_a_calibration_that_is_no_better_is_not_kept(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(work, "_is_quiet", lambda: True)
     assert worker.idle(lambda *_: None) is None
     assert worker._calibration is noisy
+
+
+def test_a_bare_text_is_continued_past_an_end_token_and_an_answer_is_not(bench: Bench) -> None:
+    engine = calibration_engine(SMALL, "bf16", "bf16", "cpu")
+    engine.end_tokens = frozenset(range(engine.spec.vocab_size))
+    written = {
+        raw: RunRecord.from_json(run(context()[0], replace(REQUEST, raw=raw), engine, bench))
+        for raw in (True, False)
+    }
+    assert (written[True].output_tokens, written[True].stop_reason) == (6, "length")
+    assert (written[False].output_tokens, written[False].stop_reason) == (1, "end")

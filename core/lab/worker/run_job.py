@@ -82,6 +82,8 @@ def _generate(context: JobContext, request: RunRequest, engine: Engine, ids: lis
         max_tokens=request.max_tokens,
         on_token=stream,
         should_stop=context.should_stop,
+        # A bare text is continued; only an answer in the chat template has an end.
+        end_tokens=frozenset() if request.raw else None,
     )
     context.check()
     return generation

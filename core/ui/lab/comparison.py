@@ -107,6 +107,10 @@ def how_measured(record: RunRecord) -> str:
         f"it was {format_gb(then)}/s when this machine was calibrated."
     )
     words.append(
+        "Operators are timed one by one in passes of their own, and their times scaled to what a plain step "
+        "took. Measured memory also holds the rotary tables and room for gathered keys and values."
+    )
+    words.append(
         "Ranges go from p10 to p90" + (", doubled because the run is noisy." if record.noisy else ".")
     )
     return " ".join(words)

@@ -6,7 +6,8 @@ measurement meet row by row.
 
 The letters are those of ``core.catalog.model``: B sequences, T new tokens each, S context each (the
 new ones included), M = B * T rows. A linear operator with an ``[out, in]`` matrix does
-``2 * M * out * in`` FLOPs; attention does ``4 * H * D`` per pair of a query and a token it sees.
+``2 * M * out * in`` FLOPs; attention does ``2 * H * (D + Dv)`` per pair of a query and a token it sees,
+``Dv`` being D in nearly every model.
 
 Left out, in every row: FLOPs outside matrix products (norms, softmax, rotary, additions; under one
 in a hundred, and never what limits), bytes of token ids and rotary tables, and the scratch memory
@@ -15,22 +16,30 @@ inside a fused kernel. Activations count once in and once out of each operator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from core.analytic.kv_cache import token_bytes
-from core.analytic.pairs import causal_pairs, floats, visible_tokens
-from core.analytic.params import Weight, WeightPlan, layer_kinds, layer_weights, outer_weights, weight_plan
-from core.analytic.table import Kind, Operators, Row
+from core.analytic.attention_rows import attention_rows, compressed_rows, latent_rows
+from core.analytic.feed_forward_rows import feed_forward_rows
+from core.analytic.forward_pass import WHOLE, ForwardPass, LatentForm, LayerRows, Split, linear_row
+from core.analytic.pairs import floats
+from core.analytic.params import Weight, layer_kinds, layer_weights, outer_weights, weight_plan
+from core.analytic.state_rows import (
+    linear_attention_rows,
+    mamba2_rows,
+    mamba_rows,
+    short_convolution_rows,
+)
+from core.analytic.table import Operators, Row
 from core.catalog.formats import number_format
-from core.catalog.model import Attention, Layer, ModelSpec
+from core.catalog.mixers import Attention, CompressedAttention, LatentAttention
+from core.catalog.model import Layer, Mixer, ModelSpec
+from core.catalog.state_mixers import LinearAttention, Mamba, Mamba2
+from core.catalog.tensors import Weights
 from core.errors import ScenarioError
-from core.units import FLOPS_PER_MAC, Number
-
-#: Multiply-accumulates for each query-token pair and feature: one for the score, one for the value.
-_ATTENTION_PRODUCTS: Final = 2
+from core.units import Number
 
 
 def operators(
@@ -42,11 +51,13 @@ def operators(
     weights: str,
     kv: str,
     logit_rows: Number | None = None,
+    latent: LatentForm = "absorbed",
 ) -> Operators:
     """Build the operator table of one forward pass of ``batch`` equal sequences.
 
-    A prefill from empty has ``context == new_tokens``; a decode step has ``new_tokens == 1``. Any of
-    batch, new tokens, context and logit rows may be arrays that broadcast: a sweep is one call.
+    A prefill from empty has ``context == new_tokens``, a later chunk of one has more context; a decode
+    step has ``new_tokens == 1``, and a step that verifies g drafted tokens has ``g + 1``. Any of batch,
+    new tokens, context and logit rows may be arrays that broadcast: a sweep is one call.
 
     Args:
         model: the decoder's shape.
@@ -56,6 +67,7 @@ def operators(
         weights: id of the weight format.
         kv: id of the cache's format.
         logit_rows: rows that the head computes, over all sequences; one a sequence unless given.
+        latent: how latent attention is computed; nothing else asks.
 
     Raises:
         FormatError: a format is unknown or not for this use.
@@ -67,9 +79,47 @@ def operators(
     >>> float(step.total("weight_streamed_bytes")), float(step.total("kv_read_bytes"))
     (15009857536.0, 1073741824.0)
     """
-    _check(batch, new_tokens, context)
+    forward = forward_pass(
+        model,
+        batch=batch,
+        new_tokens=new_tokens,
+        context=context,
+        weights=weights,
+        kv=kv,
+        logit_rows=logit_rows,
+        latent=latent,
+    )
+    outer = outer_weights(model)
+    rows = beginning_rows(model, outer, forward)
+    for layer, repeats in layer_kinds(model):
+        rows += layer_rows(layer, repeats, forward)
+    return Operators.build(rows + ending_rows(model, outer, forward))
+
+
+def forward_pass(
+    model: ModelSpec,
+    *,
+    batch: Number,
+    new_tokens: Number,
+    context: Number,
+    weights: str,
+    kv: str,
+    logit_rows: Number | None = None,
+    latent: LatentForm = "absorbed",
+    split: Split = WHOLE,
+) -> ForwardPass:
+    """Check the counts of a pass and gather what its rows share; arguments as ``operators`` takes them.
+
+    Raises:
+        FormatError, ScenarioError: as ``operators``.
+    """
+    for name, value in (("batch", batch), ("new tokens", new_tokens), ("context", context)):
+        if not np.all(np.asarray(value) >= 1):  # also false for a NaN
+            raise ScenarioError(f"The {name} must be 1 or more; got {np.min(value)}.")
+    if np.any(np.asarray(context) < np.asarray(new_tokens)):
+        raise ScenarioError("The context must include the new tokens; it is shorter than they are.")
     plan = weight_plan(weights, model)
-    pass_ = _Pass(
+    return ForwardPass(
         plan=plan,
         kv=number_format(kv, "kv").id,
         hidden=model.hidden_size,
@@ -78,172 +128,128 @@ def operators(
         context=floats(context),
         logit_rows=floats(batch if logit_rows is None else logit_rows),
         element=int(plan.vector.vector_bytes(1)),
+        latent=latent,
+        split=split,
     )
-    rows = [_embedding(model, pass_)]
-    for layer, repeats in layer_kinds(model):
-        rows += _layer(layer, repeats, pass_)
-    return Operators.build(rows + _ending(model, pass_))
 
 
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """What all rows of one table share; counts are floats or arrays of them."""
-
-    plan: WeightPlan
-    kv: str
-    hidden: int
-    batch: Number
-    new_tokens: Number
-    context: Number
-    logit_rows: Number
-    element: int
-
-    @property
-    def tokens(self) -> Number:
-        """M: rows that go through the layers."""
-        return self.batch * self.new_tokens
-
-    @property
-    def activation(self) -> str:
-        """The format of everything between the matrices."""
-        return self.plan.vector.id
-
-    def moved(self, features: int) -> Number:
-        """Bytes of activations of ``features`` a token."""
-        return self.tokens * (features * self.element)
+# --- Before and after the layers ------------------------------------------------------------------
 
 
-def _check(batch: Number, new_tokens: Number, context: Number) -> None:
-    for name, value in (("batch", batch), ("new tokens", new_tokens), ("context", context)):
-        if not np.all(np.asarray(value) >= 1):  # also false for a NaN
-            raise ScenarioError(f"The {name} must be 1 or more; got {np.min(value)}.")
-    if np.any(np.asarray(context) < np.asarray(new_tokens)):
-        raise ScenarioError("The context must include the new tokens; it is shorter than they are.")
+def beginning_rows(model: ModelSpec, outer: Weights, forward: ForwardPass) -> list[Row]:
+    """The lookups and what is done to their vectors before the first layer."""
+    make = LayerRows(outer, 1, forward)
+    (table,) = outer["embedding"]
+    rows = [
+        _lookup("embedding", table, forward),
+        *make.exchange(
+            "embedding_all_reduce", "all_reduce", forward.split.tensor, forward.moved(table.in_features)
+        ),
+        *make.linear("embedding_projection"),
+    ]
+    for name in ("positions", "per_layer_embedding"):
+        rows += [_lookup(name, weight, forward) for weight in outer.get(name, ())]
+    rows += make.linear("per_layer_projection")
+    return rows + (make.norm("embedding_norm", model.hidden_size) if "embedding_norm" in outer else [])
 
 
-def _bytes(weights: tuple[Weight, ...], plan: WeightPlan) -> int:
-    return sum(plan.bytes_of(weight) for weight in weights)
-
-
-def _embedding(model: ModelSpec, pass_: _Pass) -> Row:
-    """The lookup: the whole table is kept, only the rows of the new tokens are read."""
-    (table,) = outer_weights(model)["embedding"]
-    row_bytes = pass_.plan.bytes_of(Weight("table", 1, table.in_features))
+def _lookup(name: str, table: Weight, forward: ForwardPass) -> Row:
+    """The whole table is kept, only the rows of the new tokens are read."""
+    row_bytes = forward.plan.bytes_of(Weight("table", 1, table.in_features))
+    read = np.minimum(forward.tokens / forward.split.tensor, table.out_features)
     return Row(
-        "embedding",
+        name,
         "lookup",
-        pass_.plan.table.id,
+        forward.plan.table.id,
         1,
-        pass_.tokens,
-        weight_stored_bytes=pass_.plan.bytes_of(table),
-        weight_streamed_bytes=np.minimum(pass_.tokens, table.out_features) * row_bytes,
-        activation_bytes=pass_.moved(pass_.hidden),
+        forward.tokens,
+        weight_stored_bytes=forward.plan.bytes_of(table),
+        weight_streamed_bytes=read * row_bytes,
+        activation_bytes=forward.moved(table.in_features),
     )
 
 
-def _layer(layer: Layer, repeats: int, pass_: _Pass) -> list[Row]:
-    weights = layer_weights(layer, pass_.hidden)
-    attention, width = layer.attention, layer.mlp.intermediate_size
-    heads = attention.query_features + attention.kv_features
-
-    def simple(name: str, kind: Kind, features: int) -> Row:
-        kept = _bytes(weights.get(name, ()), pass_.plan)
-        return Row(
-            name,
-            kind,
-            pass_.activation,
-            repeats,
-            pass_.tokens,
-            weight_stored_bytes=kept,
-            weight_streamed_bytes=kept,
-            activation_bytes=pass_.moved(features),
-        )
-
-    def linear(name: str) -> Row:
-        return _linear(name, weights[name], repeats, pass_, pass_.tokens)
-
+def ending_rows(model: ModelSpec, outer: Weights, forward: ForwardPass) -> list[Row]:
+    """The last norm, the head and the choice of a token; only the rows that need logits."""
+    rows, vocab = forward.logit_rows, outer["lm_head"][0].out_features
+    # These operators see the rows that need logits instead of all tokens.
+    ends = replace(forward, batch=rows, new_tokens=1.0, context=1.0)
+    make = LayerRows(outer, 1, ends)
+    head = linear_row("lm_head", outer["lm_head"], 1, ends)
+    if forward.plan.shared_table:
+        # A tied head reads the embedding's matrix, which already counts the memory.
+        head = replace(head, weight_stored_bytes=0)
+    whole = vocab * forward.split.tensor
     return [
-        simple("attention_norm", "norm", 2 * pass_.hidden),
-        linear("qkv"),
-        *([simple("qk_norm", "norm", 2 * heads)] if attention.qk_norm else []),
-        simple("rope", "rope", 2 * heads),
-        *_attention(attention, repeats, pass_),
-        linear("output"),
-        simple("attention_residual", "elementwise", 3 * pass_.hidden),
-        simple("mlp_norm", "norm", 2 * pass_.hidden),
-        linear("gate_up"),
-        simple("activation", "elementwise", 3 * width),
-        linear("down"),
-        simple("mlp_residual", "elementwise", 3 * pass_.hidden),
+        *(make.norm("final_norm", model.hidden_size) if "final_norm" in outer else []),
+        *make.linear("head_projection"),
+        *_others(make),
+        head,
+        *make.exchange("logits_gather", "all_gather", forward.split.tensor, ends.moved(whole)),
+        make.simple("sample", "sample", whole),
     ]
 
 
-def _linear(name: str, weights: tuple[Weight, ...], repeats: int, pass_: _Pass, rows: Number) -> Row:
-    """One matrix product of ``rows`` rows; its bias, where it has one, is read with it."""
-    matrix = weights[0]
-    kept = _bytes(weights, pass_.plan)
-    return Row(
-        name,
-        "linear",
-        pass_.plan.format_of(matrix.role).id,
-        repeats,
-        rows,
-        flops=rows * (FLOPS_PER_MAC * matrix.count),
-        weight_stored_bytes=kept,
-        weight_streamed_bytes=kept,
-        activation_bytes=rows * ((matrix.in_features + matrix.out_features) * pass_.element),
-    )
+# --- One layer ------------------------------------------------------------------------------------
 
 
-def _attention(attention: Attention, repeats: int, pass_: _Pass) -> list[Row]:
-    """Keys and values into the cache, then scores and their weighted sum, fused (no S x S matrix)."""
-    new_bytes = token_bytes(attention, pass_.kv)
-    features = attention.query_features
-    flops_per_pair = _ATTENTION_PRODUCTS * FLOPS_PER_MAC * features
-    write = Row(
-        "kv_write",
-        "kv_write",
-        pass_.kv,
-        repeats,
-        pass_.tokens,
-        activation_bytes=pass_.moved(2 * attention.kv_features),
-        kv_write_bytes=pass_.tokens * new_bytes,
-    )
-    attend = Row(
-        "attention",
-        "attention",
-        pass_.kv,
-        repeats,
-        pass_.tokens,
-        flops=pass_.batch * causal_pairs(pass_.new_tokens, pass_.context, attention.window) * flops_per_pair,
-        activation_bytes=pass_.moved(2 * features),
-        kv_read_bytes=pass_.batch
-        * visible_tokens(pass_.new_tokens, pass_.context, attention.window)
-        * new_bytes,
-    )
-    return [write, attend]
+def layer_rows(layer: Layer, repeats: int, forward: ForwardPass) -> list[Row]:
+    """The rows of one kind of layer: a mixer, a feed-forward part, or both."""
+    make = LayerRows(layer_weights(layer, forward.hidden), repeats, forward)
+    mixed: list[Row] = [] if layer.mixer is None else _mixer_rows(layer.mixer, make)
+    fed: list[Row] = [] if layer.feed_forward is None else feed_forward_rows(layer.feed_forward, make)
+    first, second = _norms_by_part(layer)
+    rows = _part("attention", mixed, first, make) if mixed else []
+    if layer.parallel and mixed:
+        # Both parts read the layer's input; their sums are added, and reduced over chips, at once.
+        rows = [row for row in rows if row.collective is None or row.name != "attention_all_reduce"]
+    rows += _part("mlp", fed, second, make) if fed else []
+    return rows + make.linear("stream_mixing", "per_layer_input") + _others(make)
 
 
-def _ending(model: ModelSpec, pass_: _Pass) -> list[Row]:
-    """The last norm, the head and the choice of a token; only the rows that need logits."""
-    weights = outer_weights(model)
-    norm_bytes = _bytes(weights["final_norm"], pass_.plan)
-    rows, hidden, vocab = pass_.logit_rows, model.hidden_size, model.vocab_size
-    head = _linear("lm_head", weights["lm_head"], 1, pass_, rows)
-    norm = Row(
-        "final_norm",
-        "norm",
-        pass_.activation,
-        1,
-        rows,
-        weight_stored_bytes=norm_bytes,
-        weight_streamed_bytes=norm_bytes,
-        activation_bytes=rows * (2 * hidden * pass_.element),
-    )
-    sample = Row(
-        "sample", "sample", pass_.activation, 1, rows, activation_bytes=rows * (vocab * pass_.element)
-    )
-    if pass_.plan.shared_table:
-        # A tied head reads the embedding's matrix, which already counts the memory.
-        head = replace(head, weight_stored_bytes=0)
-    return [norm, head, sample]
+def _norms_by_part(layer: Layer) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The norms around the mixer, and those around the feed-forward part."""
+    if layer.feed_forward is None:
+        return layer.norms, ()
+    if layer.mixer is None:
+        return (), layer.norms
+    first = tuple(name for name in layer.norms if not name.startswith("mlp"))
+    return first, tuple(name for name in layer.norms if name.startswith("mlp"))
+
+
+def _part(name: str, rows: Sequence[Row], norms: tuple[str, ...], make: LayerRows) -> list[Row]:
+    """A part between its norms and its residual; under tensor parallelism its sum goes to all chips."""
+    forward = make.forward
+    before = [norm for norm in norms if "post" not in norm]
+    after = [norm for norm in norms if "post" in norm]
+    return [
+        *(row for norm in before for row in make.norm(norm, forward.hidden)),
+        *rows,
+        *make.exchange(
+            f"{name}_all_reduce", "all_reduce", forward.split.tensor, forward.moved(forward.hidden)
+        ),
+        *(row for norm in after for row in make.norm(norm, forward.hidden)),
+        make.simple(f"{name}_residual", "elementwise", 3 * forward.hidden),
+    ]
+
+
+def _mixer_rows(mixer: Mixer, make: LayerRows) -> list[Row]:  # noqa: PLR0911 - one return a kind of mixer
+    if isinstance(mixer, Attention):
+        return attention_rows(mixer, make)
+    if isinstance(mixer, LatentAttention):
+        return latent_rows(mixer, make)
+    if isinstance(mixer, CompressedAttention):
+        return compressed_rows(mixer, make)
+    if isinstance(mixer, Mamba):
+        return mamba_rows(mixer, make)
+    if isinstance(mixer, Mamba2):
+        return mamba2_rows(mixer, make)
+    if isinstance(mixer, LinearAttention):
+        return linear_attention_rows(mixer, make)
+    return short_convolution_rows(mixer, make)
+
+
+def _others(make: LayerRows) -> list[Row]:
+    """Small tensors that belong to no operator (sinks, a scalar on the output): kept and read."""
+    found = [name for name in ("sinks", "others") if name in make.weights]
+    return [make.simple(name, "elementwise", 0) for name in found]

@@ -43,7 +43,7 @@ def test_a_context_past_the_models_own_is_a_violation_and_still_counted() -> Non
 
 def test_an_unsupported_format_gives_no_time() -> None:
     found = made(accelerator="t4", model="smollm2-135m")
-    assert "NVIDIA T4 has no bf16 arithmetic, which bf16 needs" in found.violations[0]
+    assert "NVIDIA T4 has no bf16 arithmetic. Choose one of fp32, fp16" in found.violations[0]
     assert found.prefill is not None
     assert found.prefill.flops > 0
     assert (found.prefill.time_s, found.ttft_s, found.tpot_s) == (None, None, None)

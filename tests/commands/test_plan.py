@@ -60,7 +60,7 @@ def test_what_cannot_be_computed_is_null_with_a_reason(capsys: pytest.CaptureFix
         ([], ["of 79.6 GiB: fits", "waits for compute", "waits for memory", "TTFT", "tokens/s", "Note:"]),
         (["--model", "llama-3.3-70b"], ["does not fit", "Problem: "]),
         (["--accelerator", "rtx-4090"], ["an unknown capacity: unknown whether it fits"]),
-        (["--accelerator", "t4"], ["Problem: NVIDIA T4 has no bf16 arithmetic, which bf16 needs"]),
+        (["--accelerator", "t4"], ["Problem: NVIDIA T4 has no bf16 arithmetic. Choose one of"]),
         (["--pp", "2"], ["Problem: Plans that split a model"]),
     ],
 )

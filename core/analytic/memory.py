@@ -8,11 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.kv_cache import cache_bytes
+from core.analytic.kv_cache import cache_bytes, index_bytes, state_bytes
 from core.analytic.machine import Machine
-from core.analytic.operators import operators
-from core.analytic.params import stored_bytes
+from core.analytic.parallel import ONE_CHIP, ParallelPlan, Stage, device_operators, stages
+from core.analytic.params import weight_plan
 from core.analytic.table import Operators
+from core.catalog.formats import STORAGE_FORMATS
 from core.catalog.model import ModelSpec
 from core.units import Number
 
@@ -23,12 +24,14 @@ CHUNK_TOKENS: Final = 8192
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Footprint:
-    """Bytes by what they are for; arrays of the sweep's shape.
+    """Bytes on one chip by what they are for; arrays of the sweep's shape.
 
     Attributes:
         capacity_bytes: what the chip offers to software; None where that is unknown.
-        weights_bytes: all parameters, scales included. kv_bytes: the cache at its fullest.
-        activation_bytes: the largest tensors alive at once. overhead_bytes: driver and framework.
+        weights_bytes: its parameters, scales included. kv_bytes: the cache at its fullest, with the
+            state of layers that keep one and the keys of sparse attention's indexers.
+        activation_bytes: the largest tensors alive at once, logits among them.
+        overhead_bytes: driver, framework and recorded graphs.
     """
 
     capacity_bytes: float | None
@@ -59,12 +62,13 @@ def footprint(
     weights: str,
     kv: str,
     chunk_tokens: int = CHUNK_TOKENS,
+    plan: ParallelPlan = ONE_CHIP,
 ) -> Footprint:
-    """Memory of serving ``batch`` sequences that grow to ``context`` tokens each.
+    """Memory of serving ``batch`` sequences that grow to ``context`` tokens each, on the fullest chip.
 
     Weights and cache are exact. Activations are those of a prefill of ``min(batch * context,
-    chunk_tokens)`` tokens (``activation_bytes``). Ignored: fragmentation, and what an engine
-    reserves beyond need.
+    chunk_tokens)`` tokens (``activation_bytes``). The batch is that of one replica; each of its stages
+    holds the caches of all of it. Ignored: fragmentation, and what an engine reserves beyond need.
 
     >>> from core.analytic.datasheet import machine_from
     >>> from core.catalog.accelerators import accelerator
@@ -74,26 +78,105 @@ def footprint(
     >>> float(need.weights_bytes), float(need.kv_bytes), bool(need.fits)
     (16060522496.0, 1073741824.0, True)
     """
+    each = [
+        stage_footprint(
+            model,
+            machine,
+            plan,
+            stage,
+            batch=batch,
+            context=context,
+            weights=weights,
+            kv=kv,
+            chunk_tokens=chunk_tokens,
+        )
+        for stage in stages(model, plan)
+    ]
+    return each[0] if len(each) == 1 else _fullest(each)
+
+
+def stage_footprint(
+    model: ModelSpec,
+    machine: Machine,
+    plan: ParallelPlan,
+    stage: Stage,
+    *,
+    batch: Number,
+    context: Number,
+    weights: str,
+    kv: str,
+    chunk_tokens: int = CHUNK_TOKENS,
+) -> Footprint:
+    """The same for a chip of one stage. Towers are spread over the chips of the first."""
     sequences, length = np.asarray(batch, np.float64), np.asarray(context, np.float64)
     tokens = np.minimum(sequences * length, chunk_tokens)
-    table = operators(
-        model, batch=1, new_tokens=tokens, context=tokens, weights=weights, kv=kv, logit_rows=sequences
+    table = device_operators(
+        model,
+        plan,
+        stage,
+        batch=1,
+        new_tokens=tokens,
+        context=tokens,
+        weights=weights,
+        kv=kv,
+        logit_rows=sequences,
     )
+    stored = np.max(table.total("weight_stored_bytes")) + _tower_bytes(model, weights, plan, stage)
+    shard = stage.shard
+    cached = (cache_bytes(shard, kv, sequences, length) + index_bytes(shard, sequences, length)) / plan.cp
     parts = (
-        np.asarray(float(stored_bytes(model, weights))),
-        cache_bytes(model, kv, sequences, length),
+        np.asarray(stored, np.float64),
+        cached + sequences * state_bytes(shard),
         activation_bytes(table),
         np.asarray(machine.overhead_bytes),
     )
     return Footprint(machine.capacity_bytes, *np.broadcast_arrays(*parts))
 
 
+def _tower_bytes(model: ModelSpec, weights: str, plan: ParallelPlan, stage: Stage) -> float:
+    if not stage.first:
+        return 0.0
+    towers = sum(tower.parameters or 0 for tower in model.towers)
+    return float(-(-weight_plan(weights, model).vector.vector_bytes(towers) // plan.tp))
+
+
+def _fullest(each: list[Footprint]) -> Footprint:
+    """The stage that takes most, at every point of the sweep."""
+    totals = np.stack([need.total_bytes for need in each])
+    worst = totals.argmax(axis=0)[None]
+
+    def part(name: str) -> NDArray[np.float64]:
+        values = np.stack([getattr(need, name) for need in each])
+        return np.asarray(np.take_along_axis(values, worst, axis=0)[0])
+
+    return Footprint(
+        each[0].capacity_bytes,
+        part("weights_bytes"),
+        part("kv_bytes"),
+        part("activation_bytes"),
+        part("overhead_bytes"),
+    )
+
+
 def activation_bytes(table: Operators) -> NDArray[np.float64]:
     """Peak bytes of activations in one pass: the residual stream, and the largest operator's in and out.
 
-    With a fused attention no tensor grows with the square of the context. Ignored: what a framework's
-    allocator keeps for later, and logits in a wider format than the activations.
+    With a fused attention no tensor grows with the square of the context. Logits count a second time,
+    in fp32, in which tokens are chosen from them. Ignored: what a framework's allocator keeps for later.
     """
     shape = (-1,) + (1,) * (table.flops.ndim - 1)
     each = table.activation_bytes / table.repeats.reshape(shape)
-    return np.asarray(each[table.index("embedding")] + each.max(axis=0))
+    largest = each.max(axis=0)
+    if "sample" in table.names:
+        row = table.index("sample")
+        widened = 4 / STORAGE_FORMATS[table.formats[row]].vector_bytes(1)
+        largest = np.maximum(largest, each[row] * (1 + widened))
+    return np.asarray(_residual(table, each) + largest)
+
+
+def _residual(table: Operators, each: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One vector of the hidden size a token: what a norm or a residual passes on."""
+    if "embedding" in table.names:
+        return np.asarray(each[table.index("embedding")])
+    streams = [row for row, name in enumerate(table.names) if name.endswith("_residual")]
+    return np.asarray(each[streams[0]] / 3)  # two read, one written

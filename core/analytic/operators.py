@@ -23,7 +23,7 @@ import numpy as np
 
 from core.analytic.attention_rows import attention_rows, compressed_rows, latent_rows
 from core.analytic.feed_forward_rows import feed_forward_rows
-from core.analytic.forward_pass import WHOLE, ForwardPass, LatentForm, LayerRows, Split, linear_row
+from core.analytic.forward_pass import WHOLE, ForwardPass, LatentForm, LayerRows, Split, bytes_of, linear_row
 from core.analytic.pairs import floats
 from core.analytic.params import Weight, layer_kinds, layer_weights, outer_weights, weight_plan
 from core.analytic.state_rows import (
@@ -150,7 +150,7 @@ def beginning_rows(model: ModelSpec, outer: Weights, forward: ForwardPass) -> li
     for name in ("positions", "per_layer_embedding"):
         rows += [_lookup(name, weight, forward) for weight in outer.get(name, ())]
     rows += make.linear("per_layer_projection")
-    return rows + (make.norm("embedding_norm", model.hidden_size) if "embedding_norm" in outer else [])
+    return rows + (make.norm("embedding_norm", model.hidden_size) if model.embedding_norm else [])
 
 
 def _lookup(name: str, table: Weight, forward: ForwardPass) -> Row:
@@ -177,11 +177,11 @@ def ending_rows(model: ModelSpec, outer: Weights, forward: ForwardPass) -> list[
     make = LayerRows(outer, 1, ends)
     head = linear_row("lm_head", outer["lm_head"], 1, ends)
     if forward.plan.shared_table:
-        # A tied head reads the embedding's matrix, which already counts the memory.
-        head = replace(head, weight_stored_bytes=0)
+        # A tied head reads the embedding's matrix, which already counts the memory; a bias stays.
+        head = replace(head, weight_stored_bytes=bytes_of(outer["lm_head"][1:], forward.plan))
     whole = vocab * forward.split.tensor
     return [
-        *(make.norm("final_norm", model.hidden_size) if "final_norm" in outer else []),
+        *(make.norm("final_norm", model.hidden_size) if model.final_norm else []),
         *make.linear("head_projection"),
         *_others(make),
         head,

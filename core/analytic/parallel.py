@@ -71,6 +71,10 @@ class ParallelPlan:
         return Split(self.tp, self.ep, self.pooled, self.cp)
 
 
+#: Nothing is shared.
+ONE_CHIP: Final = ParallelPlan()
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One pipeline stage as one of its chips sees it.

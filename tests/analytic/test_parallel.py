@@ -32,12 +32,12 @@ plans = st.builds(
 
 
 def whole(spec: ModelSpec, batch: int, new: int, context: int) -> Operators:
-    return operators(spec, batch=batch, new_tokens=new, context=context, **FORMATS)
+    return operators(spec, batch=batch, new_tokens=new, context=context, weights="bf16", kv="bf16")
 
 
 def parts(spec: ModelSpec, plan: ParallelPlan, batch: int, new: int, context: int) -> list[Operators]:
     return [
-        device_operators(spec, plan, stage, batch=batch, new_tokens=new, context=context, **FORMATS)
+        device_operators(spec, plan, stage, batch=batch, new_tokens=new, context=context, weights="bf16", kv="bf16")
         for stage in stages(spec, plan)
     ]
 
@@ -157,7 +157,7 @@ def test_a_sweep_over_a_plan_is_one_table() -> None:
     spec, plan = SHAPES["latent experts"], ParallelPlan(tp=2, dp=2, ep=4)
     batch = np.array([1, 5, 40])
     swept = device_operators(
-        spec, plan, stages(spec, plan)[0], batch=batch, new_tokens=1, context=9, **FORMATS
+        spec, plan, stages(spec, plan)[0], batch=batch, new_tokens=1, context=9, weights="bf16", kv="bf16"
     )
     for index, number in enumerate(batch):
         point = parts(spec, plan, int(number), 1, 9)[0]

@@ -1,0 +1,157 @@
+"""A forward pass and an answer on the chips of a plan: times, traffic and idle shares.
+
+A pipeline of p stages works on m micro-batches at once, ``m = min(p, batch)``. A prefill fills it and
+runs dry: the sum of the stages, and ``m - 1`` times the slowest. Decode goes round: a token of every
+sequence takes the longer of one way through all stages and m turns at the slowest. With one stage both
+are the time of its table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.analytic.latency import Speed, end_to_end_s, step_time, tokens_per_s
+from core.analytic.machine import Machine
+from core.analytic.parallel import ParallelPlan, device_operators, stages
+from core.analytic.table import Operators
+from core.catalog.model import ModelSpec
+from core.units import Number
+
+#: What a pass is: it fills an empty pipeline, or it is one of many that go round.
+Phase = Literal["prefill", "decode"]
+#: Contexts at which a decode is evaluated, as ``latency.speed`` has it.
+_SAMPLES: Final = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassOnChips:
+    """One pass of a whole batch through all stages; arrays of the sweep's shape.
+
+    Attributes:
+        tables: a chip's operators for one micro-batch, one table a stage.
+        stage_s: seconds of one micro-batch in each stage, ``[stages, *sweep]``.
+        micro_batches: how many there are. time_s: until all of them are through.
+    """
+
+    tables: tuple[Operators, ...]
+    stage_s: NDArray[np.float64]
+    micro_batches: NDArray[np.float64]
+    time_s: NDArray[np.float64]
+
+    @property
+    def idle_share(self) -> NDArray[np.float64]:
+        """The share of the pass in which the chips of each stage wait: ``[stages, *sweep]``."""
+        return np.asarray(1 - self.micro_batches * self.stage_s / self.time_s)
+
+    @property
+    def link_bytes(self) -> NDArray[np.float64]:
+        """What one chip of each stage sends in the pass: ``[stages, *sweep]``."""
+        sent = [np.asarray(table.total("link_bytes")) for table in self.tables]
+        return np.asarray(np.stack(np.broadcast_arrays(*sent, self.micro_batches)[:-1]) * self.micro_batches)
+
+
+def pass_on_chips(
+    model: ModelSpec,
+    machine: Machine,
+    plan: ParallelPlan,
+    phase: Phase,
+    *,
+    batch: Number,
+    new_tokens: Number,
+    context: Number,
+    weights: str,
+    kv: str,
+) -> PassOnChips:
+    """One pass of a replica. Latent attention is expanded in a prefill and absorbed in decode.
+
+    Raises:
+        FormatError: the machine cannot compute in one of the formats.
+        ScenarioError: a count is below one, or the machine has no link and needs one.
+
+    >>> from core.analytic.datasheet import machine_from
+    >>> from core.catalog.accelerators import accelerator
+    >>> from core.catalog.models import model
+    >>> chip = machine_from(accelerator("h100-sxm-80gb"))
+    >>> found = pass_on_chips(model("llama-3.3-70b"), chip, ParallelPlan(tp=4, pp=2), "decode", batch=8,
+    ...     new_tokens=1, context=4096, weights="bf16", kv="bf16")
+    >>> found.stage_s.shape, float(found.idle_share.max()) < 0.2
+    ((2,), True)
+    """
+    sequences = np.asarray(batch, np.float64)
+    micro = np.minimum(float(plan.pp), sequences)
+    tables = tuple(
+        device_operators(
+            model,
+            plan,
+            stage,
+            batch=sequences / micro,
+            new_tokens=new_tokens,
+            context=context,
+            weights=weights,
+            kv=kv,
+            latent="expanded" if phase == "prefill" else "absorbed",
+        )
+        for stage in stages(model, plan)
+    )
+    each = np.stack(np.broadcast_arrays(*(step_time(table, machine) for table in tables)))
+    through, slowest = each.sum(axis=0), each.max(axis=0)
+    filled = through + (micro - 1) * slowest
+    time_s = filled if phase == "prefill" else np.maximum(through, micro * slowest)
+    return PassOnChips(tables, each, np.asarray(micro), np.asarray(time_s))
+
+
+def speed_on_chips(
+    model: ModelSpec,
+    machine: Machine,
+    plan: ParallelPlan,
+    *,
+    batch: Number,
+    input_tokens: Number,
+    output_tokens: Number,
+    weights: str,
+    kv: str,
+) -> Speed:
+    """TTFT, TPOT, end-to-end time and rate of ``batch`` equal requests on one replica.
+
+    As ``latency.speed``; the rate is that of one replica. Ignored: waiting for other requests, chunked
+    prefills that share a pass with decode.
+
+    Raises:
+        FormatError, ScenarioError: as ``pass_on_chips``.
+    """
+    first = pass_on_chips(
+        model,
+        machine,
+        plan,
+        "prefill",
+        batch=batch,
+        new_tokens=input_tokens,
+        context=input_tokens,
+        weights=weights,
+        kv=kv,
+    ).time_s
+    steps = np.asarray(output_tokens, np.float64) - 1
+    share = np.linspace(0.0, 1.0, _SAMPLES)
+    grid = np.asarray(input_tokens, np.float64)[..., None] + 1
+    decode = pass_on_chips(
+        model,
+        machine,
+        plan,
+        "decode",
+        batch=np.asarray(batch, np.float64)[..., None],
+        new_tokens=1,
+        context=grid + np.maximum(steps - 1, 0)[..., None] * share,
+        weights=weights,
+        kv=kv,
+    ).time_s
+    each = np.where(steps > 0, np.trapezoid(decode, share, axis=-1), np.nan)
+    return Speed(
+        ttft_s=first,
+        tpot_s=each,
+        end_to_end_s=end_to_end_s(first, each, output_tokens),
+        tokens_per_s=tokens_per_s(each, batch),
+    )

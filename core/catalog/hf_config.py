@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
-from core.catalog.families import FAMILIES, Family
-from core.catalog.fields import Fields
+from core.catalog.families import FAMILIES
+from core.catalog.families.family import Family
+from core.catalog.families.unknown import unknown_family
+from core.catalog.fields import Fields, shown, text_model
+from core.catalog.left_out import extras
 from core.catalog.model import ModelSpec, RopeScaling
+from core.catalog.towers import towers
 from core.errors import ConfigError
 
 MAX_CONFIG_CHARACTERS: Final = 1_000_000
+#: The context of a model that states none: state spaces have no longest one.
+UNBOUNDED: Final = 2**31
 
 
 def parse_config(text: str, *, id: str = "custom", name: str | None = None, source: str = "") -> ModelSpec:
@@ -71,32 +78,57 @@ def read_config(
         raise ConfigError(
             f"A config must be a JSON object; got a {type(config).__name__}. Paste the whole config.json."
         )
-    fields = Fields(config)
-    model_type = fields.text("model_type")
-    if model_type not in FAMILIES:
-        raise ConfigError(
-            f"model_type must be one of {', '.join(FAMILIES)}; got {str(model_type)[:60]!r}. "
-            "Other families cannot be counted yet."
-        )
-    family = FAMILIES[model_type]
-    layers = family.layers(fields, family)
+    inner, outer = text_model(config)
+    fields = Fields(inner, outer=outer)
+    model_type, family = _family(fields, outer)
+    fields.defaults = family.defaults
+    decoder = family.read(fields)
     _note_storage(fields)
     scaling = _rope_scaling(fields)
-    return ModelSpec(
+    spec = ModelSpec(
         id=id,
         name=name or id,
         model_type=model_type,
         hidden_size=fields.count("hidden_size"),
-        vocab_size=fields.count_or("vocab_size", family.vocab_size),
-        layers=layers,
-        tied_embeddings=fields.flag("tie_word_embeddings", family.tied_embeddings),
-        max_context=_max_context(fields, family, scaling),
+        vocab_size=fields.count("vocab_size"),
+        layers=decoder.layers,
+        tied_embeddings=fields.flag("tie_word_embeddings", family.tied),
+        max_context=_max_context(fields, scaling),
         rope_theta=(_rope_table(fields) or fields).real("rope_theta", fields.real("rope_theta", 10_000.0)),
         rms_norm_eps=fields.real("rms_norm_eps", 1e-6),
         source=source,
-        notes=tuple(fields.notes),
         rope_scaling=scaling,
+        positions=decoder.positions,
+        position_rows=decoder.position_rows,
+        norm=decoder.norm,
+        embedding_norm=decoder.embedding_norm,
+        final_norm=decoder.final_norm,
+        embedding_size=decoder.embedding_size,
+        head_bias=decoder.head_bias,
+        per_layer_embedding=decoder.per_layer_embedding,
+        others=decoder.others,
+        extras=decoder.extras,
     )
+    return replace(
+        spec,
+        towers=towers(outer or config, fields),
+        extras=decoder.extras + extras(spec, family, fields, outer or config),
+        notes=tuple(fields.notes),
+    )
+
+
+def _family(fields: Fields, outer: Mapping[str, object]) -> tuple[str, Family]:
+    """The family of the text model; of the config around it where that one is not known."""
+    names = [fields.values.get("model_type"), outer.get("model_type")]
+    stated = [name for name in names if isinstance(name, str)]
+    for name in names:
+        if name is not None and not isinstance(name, str):
+            raise ConfigError(f"model_type must be text; got {shown(name)}. Correct the config.")
+    for known in stated:
+        if known in FAMILIES:
+            return known, FAMILIES[known]
+    like, family = unknown_family(fields, stated[0] if stated else None)
+    return (stated[0] if stated else like)[:60], family
 
 
 def _rope_table(fields: Fields) -> Fields | None:
@@ -125,9 +157,9 @@ def _rope_scaling(fields: Fields) -> RopeScaling | None:
     return scaling
 
 
-def _max_context(fields: Fields, family: Family, scaling: RopeScaling | None) -> int:
-    stated = fields.optional_count("max_position_embeddings")
-    longest = family.max_context if stated is None else stated
+def _max_context(fields: Fields, scaling: RopeScaling | None) -> int:
+    stated = fields.optional_count("max_position_embeddings") or fields.optional_count("model_max_length")
+    longest = stated or fields.defaults.get("max_position_embeddings", UNBOUNDED)
     if scaling and scaling.original_context:
         longest = max(longest, int(min(scaling.factor * scaling.original_context, 2**31)))
     return longest

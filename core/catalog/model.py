@@ -20,6 +20,7 @@ from core.catalog.state_mixers import LinearAttention, Mamba, Mamba2, ShortConvo
 from core.errors import ConfigError
 
 __all__ = [
+    "RMS_NORM",
     "Attention",
     "CompressedAttention",
     "DenseMLP",
@@ -66,6 +67,10 @@ class Norm:
         return (self.weight + self.bias) * width
 
 
+#: What most models use.
+RMS_NORM: Final = Norm()
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A named number of parameters; None where the config does not say how many."""
@@ -91,7 +96,7 @@ class Layer:
     mixer: Mixer | None
     feed_forward: FeedForward | None
     norms: tuple[str, ...] = ("attention_norm", "mlp_norm")
-    norm: Norm = Norm()
+    norm: Norm = RMS_NORM
     parallel: bool = False
     streams: int = 1
     per_layer_input: int = 0
@@ -198,7 +203,7 @@ class ModelSpec:
     rope_scaling: RopeScaling | None = None
     positions: Literal["rotary", "learned", "alibi", "none"] = "rotary"
     position_rows: int = 0
-    norm: Norm = Norm()
+    norm: Norm = RMS_NORM
     embedding_norm: bool = False
     final_norm: bool = True
     embedding_size: int | None = None

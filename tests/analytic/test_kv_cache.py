@@ -58,4 +58,4 @@ def test_writing_a_prompt_fills_exactly_the_cache() -> None:
 
 def test_a_weight_format_is_no_cache_format() -> None:
     with pytest.raises(FormatError, match="A format for kv must be one of"):
-        bytes_per_token(WINDOWED, "int4")
+        bytes_per_token(WINDOWED, "gptq-g128")

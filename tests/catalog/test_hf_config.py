@@ -153,7 +153,7 @@ def test_text_that_is_no_config(text: str, message: str) -> None:
         (2.5, "{key} must be a whole number; got 2.5"),
         (True, "{key} must be a whole number; got True"),
         ("64", "{key} must be a whole number; got '64'"),
-        ([64], "{key} must be a whole number; got a list"),
+        ([64, 64], "{key} must (be a whole number; got a list|have one entry a layer; got 2 for 3)"),
         ({}, "{key} must be a whole number; got a dict"),
     ],
 )
@@ -165,8 +165,11 @@ def test_each_size_is_checked(key: str, value: object, message: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": None}, "model_type must be one of llama, mistral, qwen2, qwen3; got 'None'"),
-        ({"model_type": "gemma9"}, "got 'gemma9'. Other families cannot be counted yet"),
+        (
+            {"model_type": "gemma9", "vocab_size": None},
+            "'gemma9', which is not known here, must state vocab_size",
+        ),
+        ({"model_type": "gemma9", "mamba_d_state": 4}, "The layers behind mamba_d_state cannot be counted"),
         ({"model_type": 3}, "model_type must be text; got 3"),
         ({"num_attention_heads": 5, "num_key_value_heads": 5}, "must be a multiple of num_attention_heads"),
         ({"num_key_value_heads": 3}, "must be a multiple of num_key_value_heads; got 4 and 3"),
@@ -181,7 +184,7 @@ def test_each_size_is_checked(key: str, value: object, message: str) -> None:
         ({"rms_norm_eps": True}, "rms_norm_eps must be a number; got True"),
         ({"rope_scaling": "linear"}, "rope_scaling must be an object; got 'linear'"),
         ({"rope_parameters": {"rope_type": 3}}, "rope_type must be text"),
-        ({"hidden_act": "gelu"}, "hidden_act must be silu for this model type; got 'gelu'"),
+        ({"hidden_act": 3}, "hidden_act must be text; got 3"),
         ({"vocab_size": -1}, "vocab_size must be from 1"),
         ({"quantization_config": [1]}, "quantization_config must be an object; got a list"),
     ],

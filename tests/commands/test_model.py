@@ -104,7 +104,7 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path, capsys: pytest.CaptureF
         (["/nowhere/config.json"], "'/nowhere/config.json' is neither"),
         (["x" * 5000], "is neither"),
         (["llama-3.1-8b", "--weights", "int3"], "A format for weights must be one of"),
-        (["llama-3.1-8b", "--kv", "int4"], "A format for kv must be one of"),
+        (["llama-3.1-8b", "--kv", "gptq-g128"], "A format for kv must be one of"),
         (["llama-3.1-8b", "--batch", "0"], "Argument --batch: must be from 1 to 65,536; got 0"),
         (["llama-3.1-8b", "--context", "-1"], "Argument --context: must be from 1 to"),
         (["llama-3.1-8b", "--context", "NaN"], "Argument --context: must be a whole number; got 'NaN'"),

@@ -1,0 +1,163 @@
+"""Linear attention and short convolutions between layers of attention: Qwen3-Next, Kimi Linear, LFM2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from core.catalog.families.family import Decoder
+from core.catalog.families.latent import latent_attention
+from core.catalog.families.mixtures import biased_router, gated_shared
+from core.catalog.families.parts import (
+    attention,
+    dense,
+    every_nth,
+    experts,
+    kinds,
+    moe_layers,
+    num_layers,
+    one_each,
+    stack,
+)
+from core.catalog.fields import Fields
+from core.catalog.model import Attention, DenseMLP, Layer, LinearAttention, Mixer, MoE, ShortConvolution
+from core.errors import ConfigError
+
+_Part = Callable[[Fields, int], DenseMLP | MoE]
+_MIXER_NORMS = ("mixer_norm", "mlp_norm")
+
+
+def qwen3_next(fields: Fields) -> Decoder:
+    """Qwen3-Next and Qwen3.5 with experts: three gated delta nets to one attention with an output gate."""
+    sparse = moe_layers(fields)
+    return _gated_delta(fields, lambda at, index: gated_shared(at) if sparse[index] else dense(at))
+
+
+def qwen3_5(fields: Fields) -> Decoder:
+    """Qwen3.5 dense: the same with an MLP in every layer."""
+    return _gated_delta(fields, lambda at, _: dense(at))
+
+
+def _gated_delta(fields: Fields, part: _Part) -> Decoder:
+    every = fields.optional_count("full_attention_interval") or 4
+    names = kinds(fields, every_nth(every, "linear"))
+    bias = fields.flag("attention_bias", default=False)
+    made: dict[tuple[str, DenseMLP | MoE], Layer] = {}
+
+    def layer(at: Fields, kind: str, index: int) -> Layer:
+        mlp = part(at, index)
+        if (kind, mlp) not in made:
+            mixer: Mixer = _gated_attention(at, bias=bias) if kind != "linear" else _delta_net(at)
+            made[kind, mlp] = Layer(mixer, mlp, _MIXER_NORMS)
+        return made[kind, mlp]
+
+    return Decoder(tuple(layer(fields, name, index) for index, name in enumerate(names)))
+
+
+def _gated_attention(fields: Fields, *, bias: bool) -> Attention:
+    mixer = attention(fields, qkv_bias=bias, output_bias=bias, qk_norm=True)
+    gated = fields.flag("attn_output_gate", default=True)
+    return replace(mixer, gate_features=mixer.query_features if gated else 0)
+
+
+def _delta_net(fields: Fields) -> LinearAttention:
+    values = fields.count("linear_value_head_dim")
+    return LinearAttention(
+        num_key_heads=fields.count("linear_num_key_heads"),
+        num_value_heads=fields.count("linear_num_value_heads"),
+        key_dim=fields.count("linear_key_head_dim"),
+        value_dim=values,
+        kernel=fields.count("linear_conv_kernel_dim"),
+        norm_size=values,
+    )
+
+
+def kimi_linear(fields: Fields) -> Decoder:
+    """Kimi Linear and K3: Kimi delta attention in the layers that are listed, latent attention elsewhere."""
+    table = fields.table("linear_attn_config")
+    linear = set((table.counts("kda_layers") or []) if table else [])
+    if table is None or not linear:
+        raise ConfigError(
+            "The config must state linear_attn_config with its kda_layers; they are missing or null. "
+            "Paste the whole file."
+        )
+    delta = _kimi_delta(table)
+    latent = latent_attention(fields)
+    if fields.flag("mla_use_output_gate", default=False):
+        latent = replace(latent, gate_features=latent.output_features)
+    routed = replace(biased_router(fields), latent_size=fields.optional_count("routed_expert_hidden_size"))
+    if routed.latent_size:
+        fields.notes.append(
+            "The config does not tell everything about this family's experts and residuals; what it "
+            "does not tell is not counted."
+        )
+
+    def layer(at: Fields, kind: tuple[bool, bool]) -> Layer:
+        return Layer(delta if kind[0] else latent, routed if kind[1] else dense(at), _MIXER_NORMS)
+
+    # Layers are numbered from one in this list.
+    names = [(index + 1 in linear, sparse) for index, sparse in enumerate(moe_layers(fields))]
+    return Decoder(stack(fields, names, layer))
+
+
+def _kimi_delta(table: Fields) -> LinearAttention:
+    heads, dim = table.count("num_attention_heads"), table.count("head_dim")
+    full = table.flag("use_full_rank_gate", default=False)
+    kernel = table.count("short_conv_kernel_size")
+    return LinearAttention(
+        heads, heads, dim, dim, kernel, "channel", gate_rank=None if full else dim, norm_size=dim
+    )
+
+
+def minimax_text(fields: Fields) -> Decoder:
+    """MiniMax-Text-01 and M1: lightning attention, softmax attention every eighth layer, experts."""
+    flags = fields.counts("attn_type_list")
+    if flags is None:
+        names = kinds(fields, every_nth(8, "linear"))
+    else:
+        one_each("attn_type_list", flags, num_layers(fields))
+        names = ["full" if flag else "linear" for flag in flags]
+    heads = attention(fields)
+    lightning = LinearAttention(
+        heads.num_heads,
+        heads.num_heads,
+        heads.head_dim,
+        heads.head_dim,
+        kernel=0,
+        decay="fixed",
+        norm_size=heads.query_features,
+    )
+    part = experts(fields, key="intermediate_size")
+    return Decoder(
+        tuple(Layer(lightning if name == "linear" else heads, part, _MIXER_NORMS) for name in names)
+    )
+
+
+def lfm2(fields: Fields) -> Decoder:
+    """LFM2: short convolutions, attention in some layers, an MLP (or experts) after each."""
+    chosen = fields.counts("full_attn_idxs")
+    names = kinds(fields, lambda index: "full" if chosen is None or index in chosen else "conv")
+    first = fields.number_or("num_dense_layers", len(names))
+    short = ShortConvolution(
+        fields.count("hidden_size"), fields.count("conv_L_cache"), fields.flag("conv_bias", default=False)
+    )
+    heads = attention(fields, qk_norm=True)
+    mlp = replace(dense(fields), intermediate_size=_rounded_width(fields))
+
+    def layer(at: Fields, kind: tuple[str, bool]) -> Layer:
+        part = biased_router(at) if kind[1] else mlp
+        return Layer(short if kind[0] == "conv" else heads, part, _MIXER_NORMS)
+
+    sparse = fields.has("num_experts")
+    marked = [(name, sparse and index >= first) for index, name in enumerate(names)]
+    return Decoder(stack(fields, marked, layer))
+
+
+def _rounded_width(fields: Fields) -> int:
+    """LFM2 keeps two thirds of the stated width, rounded up, unless it is told not to."""
+    width = fields.optional_count("block_ff_dim") or fields.count("intermediate_size")
+    if fields.has("num_experts") or not fields.flag("block_auto_adjust_ff_dim", default=True):
+        return width
+    scaled = int(fields.real("block_ffn_dim_multiplier", 1.0) * (2 * width // 3))
+    multiple = fields.optional_count("block_multiple_of") or 256
+    return fields.whole("block_ff_dim", -(-scaled // multiple) * multiple, least=1)

@@ -57,13 +57,16 @@ def _two_threads() -> Iterator[None]:
 def bench() -> Bench:
     memory = MemoryProbe("cpu")
     reported: list[float | None] = []
+    emptied: list[bool] = []
     formats = {"bf16": "bf16", "int8": "bf16"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calibrate_module, "FORMATS_RUN", formats)
         patch.setattr(calibrate_module, "calibration_spec", lambda _: SMALL)
+        patch.setattr(memory, "empty_caches", lambda: emptied.append(True))  # it takes long, and is counted
         calibrated = calibrate("cpu", TINY, memory, lambda _, fraction: reported.append(fraction))
     assert reported[0] == 0.0
     assert reported[-1] == 1.0
+    assert len(emptied) > 100, "every pass begins with cold caches"
     return Bench("cpu", calibrated, memory)
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 import streamlit as st
 
 from core.ui import frame, print_view
-from core.ui.scenario import record
+from core.ui.scenario import address, record
 
+PLANNER = "pages/planner.py"
+PLANNER_ICON = ":material/calculate:"
 ICON = Path(__file__).parent / "assets" / "images" / "icon.svg"
 
 st.set_page_config(page_title="LLM inference lab", page_icon=str(ICON), layout="wide")
@@ -16,7 +18,9 @@ with st.sidebar:
 page = st.navigation(
     {
         "Tools": [
-            st.Page("pages/planner.py", title="Planner", icon=":material/calculate:", default=True),
+            st.Page(PLANNER, title="Planner", icon=PLANNER_ICON, default=True, url_path="start"),
+            # The first page has no name in its address; who types one finds it all the same.
+            st.Page(PLANNER, title="Planner", icon=PLANNER_ICON, visibility="hidden"),
             st.Page("pages/lab.py", title="Engine lab", icon=":material/science:"),
             st.Page("pages/notebook.py", title="Notebook", icon=":material/edit_note:"),
         ],
@@ -27,5 +31,6 @@ page = st.navigation(
         "II · The cache": [st.Page("pages/kv_cache.py", title="KV cache", icon=":material/memory:")],
     },
 )
-record.enter(page.url_path)
+record.enter(page.url_path or "planner")
 page.run()
+address.draw()

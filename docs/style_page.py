@@ -126,7 +126,11 @@ levers.draw(found)
 comparison.draw(found.case)
 st.header("A table with its files", anchor=False)
 export.show_table(
-    ("part", "GiB"), [("weights", 15.0), ("KV cache", None)], key="style_table", file_name="style"
+    ("part", "GiB"),
+    [("weights", 15.0), ("KV cache", None)],
+    key="style_table",
+    file_name="style",
+    label="A table",
 )
 st.error("An error is a sentence: what must hold, what came, and what to do.")
 st.warning("A value of the link was repaired, and this says how.", icon=":material/link:")

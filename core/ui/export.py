@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from core.ui.plain import plain
-from core.units import significant
-
-Cell = str | float | int | None
-Rows = Sequence[Sequence[Cell]]
+from core.ui import table
+from core.ui.table import Blank, Cell, Rows
 
 
 def to_csv(columns: Sequence[str], rows: Rows) -> str:
@@ -24,45 +21,51 @@ def to_csv(columns: Sequence[str], rows: Rows) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_safe(cell) for cell in row] for row in rows)
+    writer.writerows([_safe(_bare(cell)) for cell in row] for row in rows)
     return buffer.getvalue()
 
 
 def to_json(columns: Sequence[str], rows: Rows) -> str:
     """The rows as a list of objects, numbers exact, an unknown one null."""
-    return json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=1)
+    return json.dumps([dict(zip(columns, map(_bare, row), strict=True)) for row in rows], indent=1)
 
 
-def show_table(columns: Sequence[str], rows: Rows, *, key: str, file_name: str) -> None:
-    """A static table with three significant digits, and two buttons that save the exact numbers."""
-    names = [plain(name) for name in columns]
-    st.table([dict(zip(names, map(_written, row), strict=True)) for row in rows])
+def show_table(
+    columns: Sequence[str],
+    rows: Rows,
+    *,
+    key: str,
+    file_name: str,
+    label: str,
+    python: Callable[[], str] | None = None,
+) -> None:
+    """A static table with three significant digits, and buttons that save what is behind it.
+
+    Args:
+        columns: the names of its columns.
+        rows: its cells.
+        key: of the buttons.
+        file_name: of the files, without an ending.
+        label: what the table is, for screen readers.
+        python: gives a program that makes these rows; None where there is none.
+    """
+    table.show(columns, rows, label)
+    kinds: list[tuple[str, str, str, Callable[[], str]]] = [
+        ("CSV", "csv", "text/csv", lambda: to_csv(columns, rows)),
+        ("JSON", "json", "application/json", lambda: to_json(columns, rows)),
+    ]
+    if python is not None:
+        kinds.append(("Python", "py", "text/x-python", python))
     with st.container(horizontal=True):
-        st.download_button(
-            "CSV",
-            lambda: to_csv(columns, rows),
-            f"{file_name}.csv",
-            "text/csv",
-            key=f"{key}_csv",
-            on_click="ignore",
-        )
-        st.download_button(
-            "JSON",
-            lambda: to_json(columns, rows),
-            f"{file_name}.json",
-            "application/json",
-            key=f"{key}_json",
-            on_click="ignore",
-        )
+        for name, ending, media_type, make in kinds:
+            st.download_button(
+                name, make, f"{file_name}.{ending}", media_type, key=f"{key}_{ending}", on_click="ignore"
+            )
 
 
-def _written(cell: Cell) -> str:
-    if cell is None:
-        return "unknown"
-    if isinstance(cell, float):
-        return significant(cell)
-    return f"{cell:,}" if isinstance(cell, int) else plain(cell)
+def _bare(cell: Cell) -> str | float | int | None:
+    return None if isinstance(cell, Blank) else cell
 
 
-def _safe(cell: Cell) -> Cell:
+def _safe(cell: str | float | None) -> str | float | None:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in {"=", "+", "-", "@", "\t"} else cell

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.ui import print_view
-from core.ui.plain import plain
+from core.ui import print_view, table
 
 _ROOT: Final = Path(__file__).parents[2]
 
@@ -58,11 +57,10 @@ def show(things: Sequence[tuple[str, Callable[..., Any]]], key: str) -> None:
         return
     sources = [source_of(gives, thing) for gives, thing in things]
     with part.place:
-        st.table(
-            [
-                {"what you see": plain(s.gives), "function": f"`{s.name}`", "file": f"`{s.path}:{s.line}`"}
-                for s in sources
-            ]
+        table.show(
+            ("what you see", "function", "file"),
+            [(s.gives, s.name, f"{s.path}:{s.line}") for s in sources],
+            "Functions behind this page",
         )
         for source in sources if print_view.is_on() else [_chosen(sources, key)]:
             st.caption(f"`{source.path}`, line {source.line}")

@@ -14,7 +14,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.ui import print_view
+from core.ui import print_view, prose
 
 _LINE: Final = (
     "font-family:ui-monospace,monospace;font-size:.9rem;line-height:1.55;overflow-wrap:anywhere;"
@@ -70,7 +70,7 @@ def show(number: WorkedNumber, key: str) -> None:
     )
     st.html(_inputs(number.inputs))
     if number.note:
-        st.caption(number.note)
+        prose.small(number.note)
     python = print_view.fold("Python that gives this number", key=f"{key}_python")
     if python.open:
         with python.place:

@@ -31,3 +31,16 @@ def address_of(name: str) -> str:
 def test_a_page_can_be_used_by_everybody(visit: Visit, name: str, scheme: str) -> None:
     page = settled(visit(page_name=address_of(name), scheme=scheme))
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_open_planner_can_be_used_by_everybody(visit: Visit, scheme: str) -> None:
+    page = settled(visit("?b=0", page_name="", scheme=scheme))
+    page.get_by_role("button", name="TTFT").click()
+    page.get_by_text("pass cost").first.wait_for()
+    page.get_by_role("button", name="Change").click()
+    page.get_by_role("combobox", name="Weight format").wait_for()
+    assert violations(settled(page)) == []
+    page.locator("label", has_text="Print view").click()
+    page.get_by_text("largest n with").first.wait_for()
+    assert violations(settled(page)) == []

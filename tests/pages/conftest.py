@@ -1,16 +1,20 @@
 """The app in AppTest with a lab that does what the test says."""
 
+import json
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.ui import visit_key
+from core.ui import choice_list, visit_key
+from core.ui.choice_list import Offer
 from core.ui.lab import service
 from tests.pages.fake_lab import FakeLab
 
@@ -46,6 +50,19 @@ def tab(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return given
 
 
+@pytest.fixture(autouse=True)
+def _offers_can_be_pressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AppTest cannot press what a component draws, so each offered change gets a button beside it."""
+    draw = choice_list.show
+
+    def show(offers: Sequence[Offer], button: str, key: str, on_choose: Callable[[str], None]) -> None:
+        draw(offers, button, key, on_choose)
+        for number, offer in enumerate(offers):
+            st.button(button, key=f"{key}_{number}", on_click=on_choose, args=(offer.id,))
+
+    monkeypatch.setattr(choice_list, "show", show)
+
+
 @pytest.fixture
 def open_app(lab: FakeLab, visits: service.Visits, tab: dict[str, str]) -> Iterator[Open]:
     """Open the app as a new visitor; afterwards, prove that no visit brought torch in."""
@@ -67,19 +84,37 @@ def settled(app: AppTest) -> AppTest:
 
 
 def words(app: AppTest) -> str:
-    """Every text a visitor can read, in order, without markup."""
-    groups = (
-        app.title,
-        app.header,
-        app.markdown,
-        app.caption,
-        app.html,
-        app.warning,
-        app.error,
-        app.info,
-        app.code,
-    )
-    return re.sub(r"<[^>]+>", " ", "\n".join(str(item.value) for group in groups for item in group))
+    """Every text a visitor can read, in order of kind, without markup."""
+    groups = (app.title, app.header, app.markdown, app.caption, app.warning, app.error, app.info, app.code)
+    texts = [str(item.value) for group in groups for item in group]
+    texts += [unescape(re.sub(r"<[^>]+>", " ", item.value)) for item in app.html]
+    return "\n".join([*texts, *component_words(app)])
+
+
+def component_data(app: AppTest) -> list[dict[str, Any]]:
+    """What every component of ours was given."""
+    return [json.loads(item.proto.json) for item in app.get("bidi_component") if item.proto.json]
+
+
+def component_words(app: AppTest) -> list[str]:
+    """The texts of pictures (heading and caption) and of offered changes."""
+    found = []
+    for data in component_data(app):
+        found += [data[name] for name in ("title", "look") if name in data]
+        found += [f"{row['label']}: {row['value']}. {row['sentence']}" for row in data.get("rows", ())]
+    return found
+
+
+def tables(app: AppTest) -> list[list[list[str]]]:
+    """Every table that can be saved: its rows, the head first, as texts."""
+    return [
+        [
+            [unescape(re.sub(r"<[^>]+>", "", cell)) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
+            for row in re.findall(r"<tr[^>]*>(.*?)</tr>", item.value)
+        ]
+        for item in app.html
+        if 'role="region"' in item.value
+    ]
 
 
 def state(app: AppTest) -> str:

@@ -1,15 +1,12 @@
 """The planner's page: what it answers, what it opens, what it offers, and what it admits."""
 
-import json
-from typing import Any
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.catalog.accelerators import accelerators
 from core.catalog.scenario import Scenario
 from core.ui.planner import page
-from tests.pages.conftest import Open, settled, words
+from tests.pages.conftest import Open, component_data, settled, tables, words
 
 pytestmark = pytest.mark.page
 
@@ -18,10 +15,6 @@ TILES = ["Memory", "TTFT", "TPOT", "Tokens/s", "Users", "Context"]
 
 def planner(open_app: Open, **params: str) -> AppTest:
     return open_app("planner", **params)
-
-
-def component_data(app: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(item.proto.json) for item in app.get("bidi_component") if item.proto.json]
 
 
 def tiles(app: AppTest) -> dict[str, dict[str, str]]:
@@ -107,8 +100,7 @@ def test_a_format_that_the_chip_lacks_is_a_sentence_with_a_way_out(open_app: Ope
     assert tiles(app)["TTFT"]["value"] == "unknown"
     assert tiles(app)["Memory"]["value"] == "It fits"
     assert any("NVIDIA T4 has no bf16 arithmetic" in error.value for error in app.error)
-    apply = next(b for b in app.button if str(b.key).startswith("planner_apply_"))
-    settled(apply.click().run())
+    press(app, "planner_levers_0")
     assert tiles(app)["TTFT"]["value"] != "unknown"
     assert not app.error
 
@@ -129,9 +121,8 @@ def test_every_goal_has_levers_and_each_does_what_it_says(open_app: Open, goal: 
     app = planner(open_app)
     app.segmented_control(key="planner_goal").set_value(goal)
     settled(app.run())
-    assert [b for b in app.button if str(b.key).startswith("planner_apply_")]
     before = scenario(app)
-    press(app, "planner_apply_0")
+    press(app, "planner_levers_0")
     assert scenario(app) != before
 
 
@@ -146,14 +137,14 @@ def test_two_scenarios_stand_side_by_side(open_app: Open) -> None:
     press(app, "planner_swap")
     assert scenario(app).batch == 1
     press(app, "planner_release")
-    assert "planner_held" not in app.session_state
+    assert "held" not in app.query_params
 
 
 def test_the_page_names_and_shows_its_source(open_app: Open) -> None:
     app = planner(open_app)
     app.session_state["planner_source"] = True
     settled(app.run())
-    assert len(app.table[0].value) == len(page.SOURCES)
+    assert len(tables(app)[0]) == len(page.SOURCES) + 1
     assert app.code[0].value.startswith("def plan(")
 
 
@@ -164,7 +155,7 @@ def test_the_print_view_unfolds_everything(open_app: Open) -> None:
     html = "".join(item.value for item in app.html)
     assert html.count('aria-label="Inputs"') == len(TILES)
     assert len(app.code) == len(TILES) + len(page.SOURCES)
-    assert len(app.table) == 4  # three pictures and the functions
+    assert len(tables(app)) == 4  # three pictures and the functions
     assert not app.expander
 
 

@@ -7,6 +7,7 @@ from core.ui.figures.operator_times import operator_times
 from core.ui.figures.step_times import RECOMPUTED, step_times
 from core.ui.picture import Picture
 from core.ui.series import Gap
+from core.ui.table import Blank
 
 PREDICTED = np.linspace(0.010, 0.012, 20)
 
@@ -39,7 +40,7 @@ def test_measured_steps_are_filled_with_a_band_and_hovers() -> None:
 def test_an_answer_that_ended_early_leaves_the_rest_unmeasured() -> None:
     rows = step_times(PREDICTED, PREDICTED[:5]).rows
     assert len(rows) == 20
-    assert rows[5][2] is None
+    assert rows[5][2] is Blank.DOES_NOT_APPLY
 
 
 def test_steps_far_above_the_rest_are_said() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.ui.picture import Picture
+from core.ui.picture import Picture, redrawable
 from core.ui.svg import Drawing, Scale, ticks
+from core.ui.table import Blank
 from core.units import format_seconds, significant
 
 _WIDTH: Final = 560
@@ -18,6 +19,7 @@ _BAR: Final = 46
 _MOST_TICKS: Final = 64
 
 
+@redrawable
 def answer_in_time(ttft_s: float, tpot_s: float | None, output_tokens: int) -> Picture:
     """Draw how long each phase of one answer takes, to scale.
 
@@ -44,8 +46,8 @@ def answer_in_time(ttft_s: float, tpot_s: float | None, output_tokens: int) -> P
         columns=("phase", "passes", "seconds a pass", "seconds"),
         rows=(
             ("prefill", 1, ttft_s, ttft_s),
-            ("decode", steps, tpot_s, decode_s),
-            ("end to end", steps + 1, None, end_s),
+            ("decode", steps, Blank.DOES_NOT_APPLY if tpot_s is None else tpot_s, decode_s),
+            ("end to end", steps + 1, Blank.DOES_NOT_APPLY, end_s),
         ),
         look_at=_look_at(ttft_s, decode_s),
     )

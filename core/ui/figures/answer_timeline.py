@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.lesson.quantities.answer_timeline import Timeline
-from core.ui.picture import Picture
+from core.ui.picture import Picture, redrawable
 from core.ui.svg import Drawing, Scale
 from core.units import format_seconds
 
@@ -21,6 +21,7 @@ _NARROWEST: Final = 1.6  # ticks closer than this run together
 _MS: Final = 1000.0
 
 
+@redrawable
 def answer_timeline(line: Timeline, prompt_tokens: int, steps: int, users: int) -> Picture:
     """Draw the passes by what they read and give, without their times.
 
@@ -35,6 +36,7 @@ def answer_timeline(line: Timeline, prompt_tokens: int, steps: int, users: int) 
     return _picture(line, drawing, prompt_tokens, steps, "Widths are times.")
 
 
+@redrawable
 def timed_answer_timeline(line: Timeline, prompt_tokens: int, steps: int, users: int) -> Picture:
     """Draw the same with the time of each kind of pass in its label."""
     prefill, decode = _labels(prompt_tokens, steps, users)

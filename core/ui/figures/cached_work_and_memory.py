@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.lesson.quantities.kv_cache import Work
-from core.ui.picture import Label, Picture
+from core.ui.picture import Label, Picture, redrawable
 from core.ui.svg import Drawing, Scale, ticks
 from core.units import format_gb, format_seconds, significant
 
@@ -32,6 +32,7 @@ class Guess:
     exponent: float
 
 
+@redrawable
 def cached_work_and_memory(work: Work, prompt_tokens: int, guess: Guess | None) -> Picture:
     """Draw an answer that keeps its keys and values: the flat line is its own, the meter fills.
 
@@ -45,6 +46,7 @@ def cached_work_and_memory(work: Work, prompt_tokens: int, guess: Guess | None) 
     return _picture(work, prompt_tokens, drawing, guess, "What is kept saves time, and takes memory")
 
 
+@redrawable
 def recomputed_work_and_memory(work: Work, prompt_tokens: int, guess: Guess | None) -> Picture:
     """Draw the same answer without a cache: the steep line is its own, the meter stays empty."""
     drawing = _plot(work, prompt_tokens, guess, own="recomputed")

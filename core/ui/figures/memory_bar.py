@@ -6,7 +6,7 @@ from typing import Final
 
 from core.analytic.memory import Footprint
 from core.ui.palette import COLOURS
-from core.ui.picture import Label, Picture
+from core.ui.picture import Label, Picture, redrawable
 from core.ui.svg import Drawing, Scale
 from core.units import GIB, format_gib
 
@@ -16,6 +16,7 @@ _TOP: Final = 6
 _BAR: Final = 40
 
 
+@redrawable
 def memory_bar(need: Footprint, chip: str) -> Picture:
     """Draw one bar: its parts to scale, the chip's usable memory as a frame around them.
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.ui.palette import COLOURS
-from core.ui.picture import Picture
+from core.ui.picture import Picture, redrawable
 from core.ui.series import MIXED, Gap, largest_gaps
 from core.ui.svg import Drawing, Scale
+from core.ui.table import Blank, Cell
 from core.ui.words import operator_name
 from core.units import format_seconds, significant
 
@@ -20,6 +21,7 @@ _RIGHT: Final = 552
 _MS: Final = 1000.0
 
 
+@redrawable
 def operator_times(rows: Sequence[Gap], phase: str) -> Picture:
     """Draw one pass by operator, the largest gap between predicted and measured first.
 
@@ -104,9 +106,9 @@ def _look_at(*, measured: bool) -> str:
     )
 
 
-def _cells(row: Gap) -> tuple[str | float | None, ...]:
-    def ms(value: float | None) -> float | None:
-        return None if value is None else value * _MS
+def _cells(row: Gap) -> tuple[Cell, ...]:
+    def ms(value: float | None) -> Cell:
+        return Blank.NOT_YET if value is None else value * _MS
 
     return (
         operator_name(row.name),
@@ -114,5 +116,5 @@ def _cells(row: Gap) -> tuple[str | float | None, ...]:
         ms(row.measured_s),
         ms(row.low_s),
         ms(row.high_s),
-        row.ratio,
+        Blank.NOT_YET if row.ratio is None else row.ratio,
     )

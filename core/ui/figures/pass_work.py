@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.lesson.quantities.answer_timeline import Timeline
-from core.ui.picture import Picture
+from core.ui.picture import Picture, redrawable
 from core.ui.svg import Drawing, Scale
+from core.ui.table import Blank
 from core.units import format_gb, format_si, significant
 
 _WIDTH: Final = 560
@@ -18,6 +19,8 @@ _FACTORS: Final = 556
 _GROUP: Final = 62
 _AXIS: Final = 258
 _MOST_LABELS: Final = 6
+#: A ratio belongs to neither pass alone.
+_NEITHER: Final = (Blank.DOES_NOT_APPLY, Blank.DOES_NOT_APPLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class RatioScale:
     now: float
 
 
+@redrawable
 def pass_work(line: Timeline, prompt_tokens: int, users: int, scale: RatioScale) -> Picture:
     """Draw what a prefill and a step read, compute and move, and the ratio of their limits.
 
@@ -58,11 +62,11 @@ def pass_work(line: Timeline, prompt_tokens: int, users: int, scale: RatioScale)
         alt=f"A prefill does {flops_factor} times the arithmetic of a decode step and moves {bytes_factor} "
         f"times its bytes. At most, tokens are read {significant(scale.now)} times as fast as written."
         + (f" You said {significant(scale.said)} times." if scale.said else ""),
-        columns=("", "prefill", "one decode step", "prefill / step"),
+        columns=("what", "prefill", "one decode step", "prefill / step"),
         rows=[
             *((name, float(prefill), float(step), prefill / step) for name, prefill, step, _ in groups),
-            ("tokens a second, at most", None, None, scale.now),
-            ("your mark", None, None, scale.said),
+            ("tokens a second, at most, read / written", *_NEITHER, scale.now),
+            ("your mark", *_NEITHER, Blank.DOES_NOT_APPLY if scale.said is None else scale.said),
         ],
     )
 
@@ -75,7 +79,7 @@ def _groups(
     moved = (format_gb(line.prefill_bytes), format_gb(line.step_bytes))
     return [
         ("tokens", prompt_tokens, users, (f"{prompt_tokens:,}", f"{users:,}")),
-        ("arithmetic", line.prefill_flops, line.step_flops, flops),
+        ("arithmetic, FLOPs", line.prefill_flops, line.step_flops, flops),
         ("bytes moved", line.prefill_bytes, line.step_bytes, moved),
     ]
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.analytic.roofline import attainable_flops_per_s, ridge_flops_per_byte
-from core.ui.picture import Picture
+from core.ui.picture import Picture, redrawable
 from core.ui.svg import Drawing, Scale
+from core.ui.table import Blank
 from core.units import format_seconds, format_si, significant
 
 _WIDTH: Final = 560
@@ -21,6 +22,9 @@ _BOTTOM: Final = 240
 #: Marks so close would share the place of their words; one word then goes a line lower.
 _NEAR: Final = 90
 _LINE: Final = 22
+_NO: Final = Blank.DOES_NOT_APPLY
+#: Room between the lowest mark and the axis, as a factor of its rate.
+_FLOOR: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class _Axes:
         return self.x(math.log10(intensity)), self.y(math.log10(flops_per_s))
 
 
+@redrawable
 def roofline(
     passes: Sequence[Pass], peak_flops_per_s: float, bandwidth_bytes_per_s: float, format_name: str
 ) -> Picture:
@@ -81,7 +86,7 @@ def roofline(
         columns=("what", "FLOPs", "bytes", "FLOPs per byte", "seconds", "FLOP/s"),
         rows=[
             *((p.name, p.flops, p.bytes, p.intensity, p.time_s, p.flops_per_s) for p in passes),
-            (f"the roof's corner ({format_name})", None, None, ridge, None, peak_flops_per_s),
+            (f"the roof's corner ({format_name})", _NO, _NO, ridge, _NO, peak_flops_per_s),
         ],
         look_at=(
             "Left of the corner a pass waits for memory, right of it for arithmetic. The gap up to the roof "
@@ -98,7 +103,7 @@ def _axes_for(passes: Sequence[Pass], ridge: float, peak: float, bandwidth: floa
     bottom = min(float(attainable_flops_per_s(10.0**low, peak, bandwidth)), *(p.flops_per_s for p in passes))
     return _Axes(
         Scale(low, high, _LEFT, _RIGHT),
-        Scale(math.log10(bottom), math.log10(peak * 2), _BOTTOM, _TOP),
+        Scale(math.log10(bottom / _FLOOR), math.log10(peak * 2), _BOTTOM, _TOP),
     )
 
 

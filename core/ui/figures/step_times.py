@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.ui.picture import Picture
+from core.ui.picture import Picture, redrawable
 from core.ui.series import Window, windows
 from core.ui.svg import Drawing, Scale, ticks
+from core.ui.table import Blank, Cell
 from core.units import format_seconds, significant
 
 _WIDTH: Final = 560
@@ -27,6 +28,7 @@ CACHED: Final = "it looks back at more tokens"
 RECOMPUTED: Final = "without a cache every token so far goes through the model again"
 
 
+@redrawable
 def step_times(
     predicted_s: NDArray[np.float64],
     measured_s: NDArray[np.float64] | None = None,
@@ -139,11 +141,11 @@ def _look_at(predicted_s: NDArray[np.float64], measured: NDArray[np.float64], re
     return "Look at how flat it is: over so few tokens, looking back at earlier ones hardly costs time."
 
 
-def _rows(
-    predicted_s: NDArray[np.float64], measured: NDArray[np.float64]
-) -> list[tuple[int, float | None, float | None]]:
-    def at(values: NDArray[np.float64], index: int) -> float | None:
-        return float(values[index] * _MS) if index < len(values) else None
+def _rows(predicted_s: NDArray[np.float64], measured: NDArray[np.float64]) -> list[tuple[int, Cell, Cell]]:
+    def at(values: NDArray[np.float64], index: int) -> Cell:
+        return float(values[index] * _MS) if index < len(values) else missing
 
+    # A run may end early; before a run, nothing is measured yet.
+    missing = Blank.DOES_NOT_APPLY if len(measured) else Blank.NOT_YET
     count = max(len(predicted_s), len(measured))
     return [(index + 2, at(predicted_s, index), at(measured, index)) for index in range(count)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from core.ui.picture import Label, Picture
+from core.ui.picture import Label, Picture, redrawable
 from core.ui.svg import Drawing
 
 _WIDTH: Final = 560
@@ -36,6 +36,7 @@ class Row:
     new: Look
 
 
+@redrawable
 def token_triangle(prompt_tokens: int, steps: int) -> Picture:
     """Draw every token that goes through the model without a cache, all alike.
 
@@ -47,6 +48,7 @@ def token_triangle(prompt_tokens: int, steps: int) -> Picture:
     return _picture(prompt_tokens, steps, drawing, "each step sends every token so far through the model")
 
 
+@redrawable
 def cached_triangle(prompt_tokens: int, steps: int) -> Picture:
     """Draw the same with a cache: one new token a step, the others are kept."""
     drawing = _rows(prompt_tokens, steps, "kept", "new")
@@ -61,6 +63,7 @@ def cached_triangle(prompt_tokens: int, steps: int) -> Picture:
     )
 
 
+@redrawable
 def recomputed_triangle(prompt_tokens: int, steps: int) -> Picture:
     """Draw the same without one: what was done before is crossed."""
     drawing = _rows(prompt_tokens, steps, "again", "new")

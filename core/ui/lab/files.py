@@ -12,6 +12,7 @@ from core.lab.compare import compare
 from core.lab.record import RunRecord, dumps, loads
 from core.ui import export
 from core.ui.lab import models, runs, settings
+from core.ui.table import Blank, Cell
 
 _MS: Final = 1000.0
 
@@ -115,13 +116,17 @@ def own_runs() -> None:
     st.header("Your runs in this visit", anchor=False)
     columns = ("time", "settings", "predicted TPOT ms", "measured TPOT ms", "measured / predicted", "noisy")
     export.show_table(
-        columns, [_row(record) for record in reversed(records)], key="lab_runs", file_name="runs"
+        columns,
+        [_row(record) for record in reversed(records)],
+        key="lab_runs",
+        file_name="runs",
+        label="Runs of this visit",
     )
 
 
-def _row(record: RunRecord) -> tuple[str | float | None, ...]:
+def _row(record: RunRecord) -> tuple[Cell, ...]:
     tpot = compare(record).tpot
     noisy = "yes" if record.noisy else "no"
     if tpot is None:
-        return (when(record), what(record), None, None, None, noisy)
+        return (when(record), what(record), *(Blank.DOES_NOT_APPLY,) * 3, noisy)
     return (when(record), what(record), tpot.predicted_s * _MS, tpot.measured_s * _MS, tpot.ratio, noisy)

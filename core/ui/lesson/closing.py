@@ -7,7 +7,7 @@ import streamlit as st
 from core.lesson.course import CoursePage, course
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_records import Misconception
-from core.ui import print_view
+from core.ui import print_view, table
 from core.ui.lesson import learner
 from core.ui.plain import plain
 
@@ -39,7 +39,8 @@ def terms(lesson: Lesson) -> None:
     part = print_view.fold("Words on this page", key=f"{lesson.id}_terms", icon=":material/menu_book:")
     if part.open:
         with part.place:
-            st.table({plain(term.term): plain(term.meaning) for term in lesson.terms})
+            words = [(term.term, term.meaning) for term in lesson.terms]
+            table.show(("word", "meaning"), words, "Words on this page")
 
 
 def way_on(lesson: Lesson) -> None:

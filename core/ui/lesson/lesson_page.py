@@ -117,7 +117,7 @@ def _pictures(lesson: Lesson) -> None:
 
 def _picture(lesson: Lesson, name: str, drawn: picture.Picture, look: Sequence[str]) -> None:
     look_at = " ".join(("Look at:", *look))
-    picture.show(replace(drawn, look_at=plain(look_at)), key=f"{lesson.id}_{name}")
+    picture.show(replace(drawn, look_at=look_at), key=f"{lesson.id}_{name}")
 
 
 def sources(lesson: Lesson) -> list[tuple[str, Callable[..., object]]]:

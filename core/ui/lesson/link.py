@@ -5,6 +5,7 @@ Defaults are left out. A value that does not hold is replaced by the default, an
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from core.lesson.amount import SCENARIO_FIELDS, Value
 from core.lesson.exercise import SEEDS, read_seed
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_records import Control
+from core.ui.scenario import address
 
 SEED: Final = "seed"
 #: Keys of private settings begin so; a scenario's key never does.
 PREFIX: Final = "set_"
 _SWITCH: Final = {"1": True, "0": False}
+_PART: Final = re.compile(r"[a-z0-9_]{1,40}")
 _OWN: Final = "lesson_own"
 _SEEN: Final = "lesson_link_seen"
 _NOTES: Final = "lesson_link_notes"
@@ -88,9 +91,9 @@ def adopt(lesson: Lesson, *, comes_in: bool) -> None:
         return
     st.session_state[_SEEN] = params
     settings, st.session_state[_NOTES] = decode(params, lesson)
-    says_nothing = not any(name == SEED or name.startswith(PREFIX) for name in params)
+    says_nothing = not any(map(_is_own, params))
     if comes_in and says_nothing and lesson.id in st.session_state.get(_OWN, {}):
-        _write(lesson)
+        address.complete(encode(current(lesson), lesson))
     else:
         _keep(lesson, settings)
 
@@ -129,12 +132,17 @@ def _keep(lesson: Lesson, settings: OwnSettings) -> None:
 
 
 def _write(lesson: Lesson) -> None:
-    others = {
-        name: value for name, value in st.query_params.items() if name != SEED and not name.startswith(PREFIX)
-    }
-    params = {**others, **encode(current(lesson), lesson)}
-    st.session_state[_SEEN] = params
-    st.query_params.from_dict(params)
+    address.step(encode(current(lesson), lesson), _is_own)
+    st.session_state[_SEEN] = dict(st.query_params.items())
+
+
+def is_part(name: str) -> bool:
+    """Whether a text may name a part of a picture; whether the picture has it is another question."""
+    return _PART.fullmatch(name) is not None
+
+
+def _is_own(name: str) -> bool:
+    return name == SEED or name.startswith(PREFIX)
 
 
 def _written(value: Value) -> str:
@@ -158,5 +166,7 @@ def _value(control: Control, text: str) -> Value | None:
         return _SWITCH.get(text)
     if control.kind == "choice":
         return text if text in control.options else None
+    if control.kind == "part":  # whether today's model has it is for the picture to say
+        return text if is_part(text) else None
     whole = int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else -1
     return whole if control.low <= whole <= control.high else None

@@ -14,9 +14,9 @@ from core.lesson.notebook import Notebook, load
 from core.lesson.notebook_entries import Attempt, Chosen
 from core.lesson.prediction import Prediction
 from core.ui import export, print_view
-from core.ui.export import Cell
 from core.ui.lesson import learner
 from core.ui.plain import plain
+from core.ui.table import Cell
 
 _LOAD: Final = "notebook_load"
 _OPENED: Final = "notebook_opened"
@@ -107,6 +107,7 @@ def _entries(mine: Notebook) -> None:
             [_prediction(p) for p in mine.predictions],
             key="notebook_predictions",
             file_name="predictions",
+            label="Predictions",
         )
     if mine.chosen:
         st.header("Recall and because", anchor=False)
@@ -115,6 +116,7 @@ def _entries(mine: Notebook) -> None:
             [_chosen(entry) for entry in mine.chosen],
             key="notebook_chosen",
             file_name="choices",
+            label="Recall and because",
         )
     if mine.attempts:
         st.header("Exercises", anchor=False)
@@ -123,6 +125,7 @@ def _entries(mine: Notebook) -> None:
             [_attempt(entry) for entry in mine.attempts],
             key="notebook_attempts",
             file_name="answers",
+            label="Exercises",
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from html import escape
 from typing import Final
 
@@ -12,12 +11,12 @@ from core.analytic.planner_comparison import Better, Difference, PlanComparison,
 from core.analytic.planner_room import Case
 from core.catalog.scenario import Scenario
 from core.errors import UserError
-from core.ui import export, print_view
+from core.ui import export, print_view, prose
 from core.ui.plain import plain
+from core.ui.planner import link
 from core.ui.scenario import record, words
 from core.units import significant
 
-_HELD: Final = "planner_held"
 _TABLE: Final = "width:100%;border-collapse:collapse;margin:0"
 _CELL: Final = "padding:.28rem .4rem;text-align:left;border:0"
 _ROW: Final = "border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)"
@@ -29,48 +28,36 @@ _WORDS: Final[dict[Better, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What is held: the scenario, with the records its names stood for."""
-
-    case: Case
-
-
 def draw(now: Case) -> None:
     """Hold a scenario, or compare with the one that is held."""
     st.header("Compare two scenarios", anchor=False)
-    held: _Held | None = st.session_state.get(_HELD)
-    if held is None:
+    scenario = link.held()
+    if scenario is None:
         if not print_view.is_on():
             st.button(
                 "Hold this scenario",
                 key="planner_hold",
                 icon=":material/push_pin:",
-                on_click=_hold,
-                args=(now,),
+                on_click=link.hold,
+                args=(now.scenario,),
+                help="Then change the scenario above: both stand side by side here.",
             )
-            st.caption("Then change the scenario above: both stand side by side here.")
         else:
-            st.caption("No scenario is held.")
+            prose.small("No scenario is held.")
         return
     with st.container(horizontal=True):
-        st.button("Hold this one instead", key="planner_hold", on_click=_hold, args=(now,))
-        st.button("Swap the two", key="planner_swap", on_click=_swap, args=(now,))
-        st.button("End", key="planner_release", on_click=_release)
+        st.button("Hold this one instead", key="planner_hold", on_click=link.hold, args=(now.scenario,))
+        st.button("Swap the two", key="planner_swap", on_click=_swap, args=(now.scenario,))
+        st.button("End", key="planner_release", on_click=link.hold, args=(None,))
+    held = record.case_of(scenario)
     try:
-        compared = compare_plans(held.case, now)
+        compared = compare_plans(held, now)
     except UserError as mistake:
         st.error(plain(str(mistake)))
         return
-    st.html(_table(compared, held.case, now))
-    st.markdown(plain(_sentence(compared.sentence)))
+    st.html(_table(compared, held, now))
+    prose.paragraph(_sentence(compared.sentence))
     _numbers(compared)
-
-
-def held_scenario() -> Scenario | None:
-    """The scenario that is held; None where none is."""
-    held: _Held | None = st.session_state.get(_HELD)
-    return None if held is None else held.case.scenario
 
 
 def _sentence(words: str) -> str:
@@ -121,19 +108,12 @@ def _numbers(compared: PlanComparison) -> None:
                 [(row.name, row.unit, row.first, row.second, row.factor) for row in compared.rows],
                 key="planner_comparison",
                 file_name="comparison",
+                label="Numbers of this comparison",
             )
 
 
-def _hold(case: Case) -> None:
-    st.session_state[_HELD] = _Held(case)
-
-
-def _swap(now: Case) -> None:
-    held: _Held | None = st.session_state.get(_HELD)
+def _swap(now: Scenario) -> None:
+    held = link.held()
     if held is not None:
-        st.session_state[_HELD] = _Held(now)
-        record.use(held.case.scenario)
-
-
-def _release() -> None:
-    st.session_state.pop(_HELD, None)
+        link.hold(now)
+        record.use(held)

@@ -9,7 +9,9 @@ import streamlit as st
 
 from core.analytic.planner import Lever, levers
 from core.analytic.planner_words import GOALS, Goal
-from core.ui.plain import plain
+from core.ui import choice_list, prose
+from core.ui.choice_list import Offer
+from core.ui.planner import link
 from core.ui.planner.found import Found
 from core.ui.scenario import record
 from core.units import significant
@@ -20,38 +22,43 @@ _MOST_REMEMBERED: Final = 256
 
 def draw(found: Found) -> None:
     """Draw the goal and the levers for it."""
+    offered = _remembered(_Question(found, link.goal()))
     st.header("What would help most?", anchor=False)
-    goal = st.segmented_control(
+    # The link owns the goal; the widget starts from it at every run.
+    st.session_state[_GOAL] = link.goal()
+    st.segmented_control(
         "What to improve",
         list(GOALS),
-        default="tpot",
         required=True,
         format_func=GOALS.__getitem__,
         key=_GOAL,
-        persist_state="session",
+        on_change=_choose_goal,
     )
-    offered = _remembered(_Question(found, goal if goal in GOALS else "tpot"))
     if not offered:
-        st.caption(
+        prose.small(
             "A split model is not computed yet."
             if found.case.split
             else "No single change of batch, format, chip or prompt brings 2 % or more."
         )
-    for number, lever in enumerate(offered):
-        _row(lever, number)
+        return
+    after = {lever.label: lever.after.case.scenario for lever in offered}
+    choice_list.show(
+        [_offer(lever) for lever in offered],
+        "Apply",
+        key="planner_levers",
+        on_choose=lambda label: record.use(after[label]),
+    )
 
 
-def _row(lever: Lever, number: int) -> None:
+def _choose_goal() -> None:
+    goal = st.session_state.get(_GOAL)
+    if goal in GOALS:
+        link.set_goal(goal)
+
+
+def _offer(lever: Lever) -> Offer:
     factor = "possible" if lever.effect is None else f"{significant(lever.effect)} ×"
-    with st.container(horizontal=True, vertical_alignment="center", wrap=False):
-        st.button(
-            "Apply",
-            key=f"planner_apply_{number}",
-            help=f"Change the scenario: {plain(lever.label)}",
-            on_click=record.use,
-            args=(lever.after.case.scenario,),
-        )
-        st.markdown(f"**{plain(lever.label)}: {factor}.** {plain(lever.sentence)}")
+    return Offer(lever.label, lever.label, factor, lever.sentence)
 
 
 class _Question:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import streamlit as st
@@ -14,12 +15,13 @@ from core.analytic.planner_room import context_that_fits, users_that_fit
 from core.analytic.planner_words import waiting_sentence
 from core.catalog.formats import FORMATS
 from core.errors import UserError
-from core.ui import number_tiles, page_links, picture, print_view, source, worked_number
+from core.ui import number_tiles, page_links, picture, print_view, prose, source, worked_number
 from core.ui.figures.answer_in_time import answer_in_time
 from core.ui.figures.memory_bar import memory_bar
 from core.ui.figures.roofline import Pass, roofline
+from core.ui.picture import Picture
 from core.ui.plain import plain
-from core.ui.planner import arithmetic, comparison, levers, numbers
+from core.ui.planner import arithmetic, comparison, levers, link, numbers
 from core.ui.planner.found import Found, find
 from core.ui.scenario import bar, record
 
@@ -42,28 +44,59 @@ SOURCES: Final = (
 
 def show() -> None:
     """Draw the page and keep it going."""
-    record.adopt_link("")  # the first page has no name in its address
+    record.enter("planner")
+    link.adopt(comes_in=record.comes_in())
+    record.adopt_link("planner")
     st.fragment(_plan, key="planner")()
     source.show(SOURCES, key="planner")
 
 
 def _plan() -> None:
     """Everything that follows from the scenario."""
-    bar.draw()
     case = record.case_of(record.current())
     try:
+        # Computed before anything is drawn: what is sent in one go is drawn by the browser in one go.
         found = find(case, record.chips()[case.scenario.accelerator])
+        pictures = _Pictures.of(found)
     except UserError as mistake:
+        bar.draw()
         st.error(plain(str(mistake)))
         return
-    _answer(found)
-    _pictures(found)
+    bar.draw()
+    _repaired()
+    _answer(found, pictures)
+    _times(pictures)
     levers.draw(found)
     comparison.draw(case)
     _notes(found)
 
 
-def _answer(found: Found) -> None:
+@dataclass(frozen=True, slots=True)
+class _Pictures:
+    """The pictures of a plan; None where it has nothing to draw."""
+
+    memory: Picture | None
+    time: Picture | None
+    roof: Picture | None
+
+    @classmethod
+    def of(cls, found: Found) -> _Pictures:
+        plan, scenario = found.plan, found.case.scenario
+        compute = FORMATS[scenario.weights].compute
+        passes, bandwidth = _passes(found), found.machine.bandwidth_bytes_per_s
+        return cls(
+            None if plan.memory is None else memory_bar(plan.memory, found.machine.name),
+            None if plan.ttft_s is None else answer_in_time(plan.ttft_s, plan.tpot_s, scenario.output_tokens),
+            roofline(passes, found.machine.peak_flops_per_s[compute], bandwidth, compute) if passes else None,
+        )
+
+
+def _repaired() -> None:
+    for note in link.notes():
+        st.warning(plain(note), icon=":material/link:")
+
+
+def _answer(found: Found, pictures: _Pictures) -> None:
     """The numbers, what is wrong, the memory, and the arithmetic that was opened."""
     number_tiles.show(
         numbers.tiles(found),
@@ -76,8 +109,8 @@ def _answer(found: Found) -> None:
     _limits(found)
     for violation in found.plan.violations:
         st.error(plain(violation))
-    if found.plan.memory is not None:
-        picture.show(memory_bar(found.plan.memory, found.machine.name), key="planner_memory")
+    if pictures.memory is not None:
+        picture.show(pictures.memory, key="planner_memory")
     for column, name in zip(st.columns(3), ("batch", "input_tokens", "output_tokens"), strict=True):
         with column:
             bar.slide(name)
@@ -103,32 +136,27 @@ def _arithmetic(found: Found) -> None:
             page_links.to_lesson(numbers.LESSON_OF[name])
 
 
-def _pictures(found: Found) -> None:
+def _times(pictures: _Pictures) -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        if found.plan.ttft_s is not None:
-            output = found.case.scenario.output_tokens
-            picture.show(answer_in_time(found.plan.ttft_s, found.plan.tpot_s, output), key="planner_time")
+        if pictures.time is not None:
+            picture.show(pictures.time, key="planner_time")
     with right:
-        if passes := _passes(found):
-            compute = FORMATS[found.case.scenario.weights].compute
-            peak = found.machine.peak_flops_per_s[compute]
-            picture.show(
-                roofline(passes, peak, found.machine.bandwidth_bytes_per_s, compute), key="planner_roof"
-            )
+        if pictures.roof is not None:
+            picture.show(pictures.roof, key="planner_roof")
 
 
 def _limits(found: Found) -> None:
     """What each pass waits for."""
     costs = {"Decode": found.plan.decode, "Prefill": found.plan.prefill}
     weights = found.case.scenario.weights
-    sentences = [
-        f"- {plain(waiting_sentence(name, cost, found.machine, weights))}"
-        for name, cost in costs.items()
-        if cost is not None and cost.limit is not None
-    ]
-    if sentences:
-        st.markdown("\n".join(sentences))
+    prose.bullets(
+        [
+            waiting_sentence(name, cost, found.machine, weights)
+            for name, cost in costs.items()
+            if cost is not None and cost.limit is not None
+        ]
+    )
 
 
 def _passes(found: Found) -> list[Pass]:
@@ -144,4 +172,4 @@ def _notes(found: Found) -> None:
     part = print_view.fold("What these numbers mean", key="planner_notes", icon=":material/info:")
     if part.open:
         with part.place:
-            st.markdown("\n".join(f"- {plain(note)}" for note in found.plan.notes))
+            prose.bullets(found.plan.notes)

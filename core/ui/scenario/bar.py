@@ -10,7 +10,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.ui import print_view
+from core.ui import print_view, prose
 from core.ui.plain import plain
 from core.ui.scenario import editor, record, words
 
@@ -20,7 +20,7 @@ _OPEN: Final = "scenario_bar_open"
 def draw() -> None:
     """The line with its editor, the link to copy, and what had to be repaired in the address."""
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        st.markdown(plain(words.line(record.case_of(record.current()))))
+        prose.paragraph(words.line(record.case_of(record.current())))
         if not print_view.is_on():
             is_open = bool(st.session_state.get(_OPEN, False))
             st.button(

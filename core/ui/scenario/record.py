@@ -26,6 +26,7 @@ from core.catalog.custom import Own
 from core.catalog.model import ModelSpec
 from core.catalog.models import catalogue
 from core.catalog.scenario import KEYS, LIMITS, VERSION, Scenario, decode, encode
+from core.ui.scenario import address as address_bar
 
 _RECORD: Final = "scenario"
 _OWN: Final = "scenario_own"
@@ -173,9 +174,9 @@ def adopt_link(page: str) -> None:
         _replace(decoded.scenario)
         st.session_state[_SEEN] = params
     elif comes_in:
-        arrived[page] = current()
+        arrived[page], st.session_state[_SEEN] = current(), {}
         if current() != Scenario():
-            _write_address()
+            address_bar.complete(_link())
     elif not params and st.session_state.get(_SEEN):
         _replace(arrived.get(page, Scenario()))
         st.session_state[_SEEN] = {}
@@ -201,7 +202,7 @@ def _link() -> dict[str, str]:
 def _write_address() -> None:
     mine = _link()
     st.session_state[_SEEN] = mine
-    st.query_params.from_dict({**_others(), **mine})
+    address_bar.step(mine, _LINK_KEYS.__contains__)
 
 
 def _params() -> dict[str, str]:

@@ -111,7 +111,7 @@ def read_config(
     )
     return replace(
         spec,
-        towers=towers(outer or config, fields),
+        towers=towers(outer or config, spec.hidden_size, fields.notes),
         extras=decoder.extras + extras(spec, family, fields, outer or config),
         notes=tuple(fields.notes),
     )

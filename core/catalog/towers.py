@@ -1,13 +1,109 @@
-"""Vision and audio encoders beside a text model: how many parameters they have, as far as a config tells."""
+"""Vision encoders beside a text model: how many parameters they have, as far as a config tells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from core.catalog.fields import Fields
 from core.catalog.model import Part
 
+#: Where configs describe encoders.
+_TABLES: Final = {"vision_config": "vision encoder", "audio_config": "audio encoder"}
 
-def towers(config: Mapping[str, object], text: Fields) -> tuple[Part, ...]:
-    """The encoders that a config describes."""
-    return ()
+
+def towers(config: Mapping[str, object], hidden_size: int, notes: list[str]) -> tuple[Part, ...]:
+    """The encoders that a config describes; those whose layout is not known here have no size.
+
+    Args:
+        config: the whole config, around the text model's table.
+        hidden_size: the text model's E, to which pictures are projected.
+        notes: where it is said that an encoder is not counted.
+    """
+    outer, found = Fields(config, notes), []
+    for key, name in _TABLES.items():
+        table = outer.table(key)
+        if table is None:
+            continue
+        size = _size(table, outer, hidden_size)
+        found.append(Part(name, size))
+        if size is None:
+            notes.append(f"The {name}'s own parameters are not counted: its layout is not known here.")
+    return tuple(found)
+
+
+def _size(table: Fields, outer: Fields, hidden_size: int) -> int | None:
+    kind = table.text("model_type") or outer.text("model_type") or ""
+    for beginning, (count, needed) in _KNOWN.items():
+        if kind.startswith(beginning) and all(table.has(key) for key in needed):
+            return count(table, outer, hidden_size)
+    return None
+
+
+def _plain_layer(width: int, inner: int) -> int:
+    """Attention and an MLP without a gate, with biases, between two layer norms."""
+    return 4 * (width + 1) * width + (2 * width + 1) * inner + width + 4 * width
+
+
+def _siglip(table: Fields, outer: Fields, hidden_size: int) -> int:
+    """SigLIP with Gemma 3's projection: patches, positions, layers, a last norm."""
+    width, inner = table.count("hidden_size"), table.count("intermediate_size")
+    patch = table.count("patch_size")
+    places = (table.count("image_size") // patch) ** 2
+    embedding = (3 * patch**2 + 1) * width + places * width
+    layers = table.count("num_hidden_layers") * _plain_layer(width, inner)
+    projection = width * hidden_size + width if (outer.text("model_type") or "").startswith("gemma3") else 0
+    return embedding + layers + 2 * width + projection
+
+
+def _gemma4(table: Fields, _: Fields, hidden_size: int) -> int:
+    """Gemma 4's encoder: gated MLPs, four RMS norms a layer, two tables of positions."""
+    width, inner, dim = table.count("hidden_size"), table.count("intermediate_size"), table.count("head_dim")
+    heads = table.count("num_attention_heads")
+    kv_heads = table.optional_count("num_key_value_heads") or heads
+    attention = 2 * width * (heads + kv_heads) * dim + 2 * dim
+    layers = table.count("num_hidden_layers") * (attention + 3 * width * inner + 4 * width)
+    positions = 2 * table.count("position_embedding_size") * width
+    return 3 * table.count("patch_size") ** 2 * width + positions + layers + width * hidden_size
+
+
+def _llama4(table: Fields, _: Fields, hidden_size: int) -> int:
+    """Llama 4's encoder, the MLP that follows it, and the projection to the text model."""
+    width, inner = table.count("hidden_size"), table.count("intermediate_size")
+    patch = table.count("patch_size")
+    places = (table.count("image_size") // patch) ** 2 + 1
+    embedding = 3 * patch**2 * width + (places + 1) * width + 4 * width
+    layers = table.count("num_hidden_layers") * _plain_layer(width, inner)
+    middle, out = table.count("projector_input_dim"), table.count("projector_output_dim")
+    return embedding + layers + inner * middle + out**2 + table.count("vision_output_dim") * hidden_size
+
+
+def _qwen3(table: Fields, _: Fields, __: int) -> int:
+    """Qwen3-VL's and Qwen3.5's encoder: patches in time, positions, layers, mergers of four patches."""
+    width, inner = table.count("hidden_size"), table.count("intermediate_size")
+    channels = table.optional_count("in_channels") or 3
+    voxels = channels * table.count("temporal_patch_size") * table.count("patch_size") ** 2
+    merged = width * table.count("spatial_merge_size") ** 2
+    out = table.count("out_hidden_size")
+    merger = merged * (merged + 1) + (merged + 1) * out
+    deep = len(table.counts("deepstack_visual_indexes") or [])
+    embedding = (voxels + 1) * width + table.count("num_position_embeddings") * width
+    layers = table.count("depth") * _plain_layer(width, inner)
+    return embedding + layers + merger + 2 * width + deep * (merger + 2 * merged)
+
+
+_Count = Callable[[Fields, Fields, int], int]
+_SIZES: Final = ("hidden_size", "intermediate_size", "patch_size")
+#: The beginning of an encoder's model_type -> its counter and the keys that it needs.
+_KNOWN: Final[Mapping[str, tuple[_Count, tuple[str, ...]]]] = {
+    "siglip_vision": (_siglip, (*_SIZES, "num_hidden_layers", "image_size")),
+    "gemma4_vision": (_gemma4, (*_SIZES, "num_hidden_layers", "head_dim", "position_embedding_size")),
+    "llama4_vision": (
+        _llama4,
+        (*_SIZES, "num_hidden_layers", "image_size", "projector_input_dim", "vision_output_dim"),
+    ),
+    "qwen3": (
+        _qwen3,
+        (*_SIZES, "depth", "out_hidden_size", "num_position_embeddings", "temporal_patch_size"),
+    ),
+}

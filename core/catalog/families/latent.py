@@ -109,11 +109,24 @@ def deepseek_v4(fields: Fields) -> Decoder:
         "Old tokens are kept as one entry for several tokens; the last tokens, not yet whole blocks, "
         "take a little more than is counted."
     )
+    tables_of_words = _engram(fields)
     width = streams * fields.count("hidden_size")
     head = (Part("the head's weights of the residual streams", streams * width + streams + 1),)
     tables = hashed * fields.count("vocab_size") * fields.count("num_experts_per_tok")
     extras = (Part("tables that send tokens to experts by their number", tables),) if tables else ()
-    return Decoder(layers, others=head if streams > 1 else (), extras=extras)
+    others = head if streams > 1 else ()
+    return Decoder(layers, others=others, extras=extras + tables_of_words)
+
+
+def _engram(fields: Fields) -> tuple[Part, ...]:
+    """DeepSeek-V4.1's tables of word groups: the config does not tell their whole layout."""
+    if not fields.has("engram_layer_ids"):
+        return ()
+    fields.notes.append(
+        "This model also looks groups of tokens up in large tables (engram), shares caches between "
+        "layers and picks candidate blocks; none of it is counted."
+    )
+    return (Part("tables of token groups (engram)", None),)
 
 
 def _ratios(fields: Fields) -> list[int]:

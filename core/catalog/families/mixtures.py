@@ -229,12 +229,20 @@ def mimo_v2(fields: Fields) -> Decoder:
 
 
 def step3p5(fields: Fields) -> Decoder:
-    """Step-3.5 and 3.7: norms on heads, windows by list, the first layers dense, a shared expert."""
-    biased = fields.flag("use_moe_router_bias", default=True)
-    gated = fields.flag("use_head_wise_attn_gate", default=False)
+    """Step-3.5 and 3.7: norms on heads, a gate a head, windows by list, the first layers dense.
 
-    def heads(at: Fields, _: str) -> Attention:
+    Layers with a window may have another number of heads. A shared expert stands beside the others.
+    """
+    biased = fields.flag("use_moe_router_bias", default=True)
+    gated = fields.flag("use_head_wise_attn_gate", default=True)
+    other = fields.table("attention_other_setting")
+
+    def heads(at: Fields, kind: str) -> Attention:
         mixer = attention(at, qk_norm=True)
+        if kind == "sliding":
+            number = at.optional_count("num_sliding_attention_heads")
+            number = number or (other.optional_count("num_attention_heads") if other else None)
+            mixer = replace(mixer, num_heads=number or mixer.num_heads)
         return replace(mixer, gate_features=mixer.num_heads if gated else 0)
 
     def routed(at: Fields) -> MoE:

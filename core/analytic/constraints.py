@@ -24,6 +24,8 @@ from core.units import format_gib
 
 #: The longest pipeline that is proposed.
 _MOST_STAGES: Final = 16
+#: What doubling or halving each degree costs; a pipeline a little more, since it answers no sooner.
+_PRICES: Final = {"tp": 1.0, "pp": 1.1, "ep": 1.0, "dp": 1.0, "cp": 1.0}
 #: Changing the number of chips counts as so many changes of a degree.
 _CHIPS_WEIGHT: Final = 2.0
 
@@ -186,6 +188,7 @@ def _divides(model: ModelSpec, plan: ParallelPlan) -> bool:
 
 
 def _distance(plan: ParallelPlan, other: ParallelPlan, wanted: int) -> float:
-    degrees = ("tp", "pp", "ep", "dp", "cp")
-    changed = sum(abs(log2(getattr(other, name) / getattr(plan, name))) for name in degrees)
+    changed = sum(
+        price * abs(log2(getattr(other, name) / getattr(plan, name))) for name, price in _PRICES.items()
+    )
     return changed + _CHIPS_WEIGHT * abs(log2(other.chips / wanted))

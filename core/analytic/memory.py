@@ -92,7 +92,7 @@ def footprint(
         )
         for stage in stages(model, plan)
     ]
-    return each[0] if len(each) == 1 else _fullest(each)
+    return each[0] if len(each) == 1 else fullest(each)
 
 
 def stage_footprint(
@@ -140,8 +140,8 @@ def _tower_bytes(model: ModelSpec, weights: str, plan: ParallelPlan, stage: Stag
     return float(-(-weight_plan(weights, model).vector.vector_bytes(towers) // plan.tp))
 
 
-def _fullest(each: list[Footprint]) -> Footprint:
-    """The stage that takes most, at every point of the sweep."""
+def fullest(each: list[Footprint]) -> Footprint:
+    """Of several stages the one that takes most, at every point of the sweep."""
     totals = np.stack([need.total_bytes for need in each])
     worst = totals.argmax(axis=0)[None]
 

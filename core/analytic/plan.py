@@ -83,7 +83,7 @@ def plan(scenario: Scenario, model: ModelSpec, machine: Machine) -> Plan:
         return _not_computed(scenario, notes)
     need = _memory(scenario, model, machine)
     prefill, decode = _tables(scenario, model)
-    violations = [*_memory_violations(need, machine), *_context_violations(scenario, model)]
+    violations = [*_memory_violations(need, machine), *context_violations(scenario, model)]
     try:
         times = _times(scenario, model, machine)
         costs = (_cost(prefill, machine), _cost(decode, machine))
@@ -107,16 +107,19 @@ def _not_computed(scenario: Scenario, notes: tuple[str, ...]) -> Plan:
 
 def _scenario_notes(scenario: Scenario) -> tuple[str, ...]:
     notes = ["Cost, energy and ranges are not computed yet."]
-    if scenario.count > 1:
+    if scenario.count > 1 and (scenario.tp, scenario.pp, scenario.ep) == (1, 1, 1):
         notes.append(
             f"All numbers are of one chip. {scenario.count:,} chips without a split are independent "
             f"replicas: together they serve {scenario.count:,} times the requests, none of them faster."
         )
-    if scenario.output_tokens == 1:
-        notes.append(
-            "The answer is one token, which the prefill gives, so there is no time per token after it."
-        )
-    return tuple(notes)
+    return (*notes, *answer_notes(scenario))
+
+
+def answer_notes(scenario: Scenario) -> tuple[str, ...]:
+    """That an answer of one token has no time per further token; empty for longer answers."""
+    if scenario.output_tokens > 1:
+        return ()
+    return ("The answer is one token, which the prefill gives, so there is no time per token after it.",)
 
 
 def _memory(scenario: Scenario, model: ModelSpec, machine: Machine) -> Footprint:
@@ -139,7 +142,8 @@ def _memory_violations(need: Footprint, machine: Machine) -> list[str]:
     ]
 
 
-def _context_violations(scenario: Scenario, model: ModelSpec) -> list[str]:
+def context_violations(scenario: Scenario, model: ModelSpec) -> list[str]:
+    """That the sequences grow past what the model was made for; empty where they do not."""
     context = scenario.input_tokens + scenario.output_tokens
     if context <= model.max_context:
         return []

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from core.analytic.datasheet import machine_from
 from core.analytic.memory import Footprint
+from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import PassCost, Plan, plan
+from core.analytic.plan_on_chips import PlanOnChips, plan_on_chips
 from core.catalog.accelerators import accelerator, accelerators
 from core.catalog.scenario import LIMITS, Scenario
 from core.commands.arguments import add_formats, whole_number
@@ -15,7 +17,7 @@ from core.commands.model import find_model
 from core.units import format_gb, format_gib, format_seconds, format_si, significant
 
 _COUNTS: Final = {
-    "count": ("--count", "accelerators"),
+    "count": ("--count", "accelerators; as many as the plan needs unless given"),
     "batch": ("--batch", "sequences served together"),
     "input_tokens": ("--input", "prompt tokens of each"),
     "output_tokens": ("--output", "tokens written for each"),
@@ -23,6 +25,8 @@ _COUNTS: Final = {
     "pp": ("--pp", "pipeline-parallel degree"),
     "ep": ("--ep", "expert-parallel degree"),
 }
+#: Replicas beside one another; what the count leaves over unless given.
+_REPLICAS: Final = (1, 1024)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -39,9 +43,15 @@ def add_arguments(parser: ArgumentParser) -> None:
             dest=name,
             metavar="N",
             type=whole_number(*LIMITS[name]),
-            default=getattr(default, name),
+            default=None if name == "count" else getattr(default, name),
             help=meaning,
         )
+    parser.add_argument(
+        "--dp",
+        metavar="N",
+        type=whole_number(*_REPLICAS),
+        help="data-parallel degree: replicas beside one another; those that the count allows unless given",
+    )
 
 
 def run(args: Namespace) -> dict[str, Any]:
@@ -50,18 +60,19 @@ def run(args: Namespace) -> dict[str, Any]:
     Raises:
         ConfigError, FormatError, ScenarioError: the model, a format or the accelerator is not known.
     """
+    share = args.tp * args.pp
+    counts = {name: getattr(args, name) for name in _COUNTS}
+    counts["count"] = share * (args.dp or 1) if args.count is None else args.count
     scenario = Scenario(
-        model=args.model,
-        accelerator=args.accelerator,
-        weights=args.weights,
-        kv=args.kv,
-        **{name: getattr(args, name) for name in _COUNTS},
+        model=args.model, accelerator=args.accelerator, weights=args.weights, kv=args.kv, **counts
     )
-    machine = machine_from(accelerator(args.accelerator))
-    return to_json(plan(scenario, find_model(args.model), machine))
+    model, machine = find_model(args.model), machine_from(accelerator(args.accelerator))
+    on_chips = plan_on_chips(scenario, model, machine, args.dp)
+    alone = (args.tp, args.pp, args.ep) == (1, 1, 1) and on_chips.parallel.chips == scenario.count
+    return to_json(plan(scenario, model, machine) if alone else on_chips.plan, on_chips)
 
 
-def to_json(found: Plan) -> dict[str, Any]:
+def to_json(found: Plan, on_chips: PlanOnChips) -> dict[str, Any]:
     """A plan as the command line prints it: bytes are integers, times seconds."""
     return {
         "fits": found.fits,
@@ -77,7 +88,31 @@ def to_json(found: Plan) -> dict[str, Any]:
         "range": None,
         "violations": list(found.violations),
         "notes": list(found.notes),
+        "parallel": _parallel(on_chips),
     }
+
+
+def _parallel(on_chips: PlanOnChips) -> dict[str, Any]:
+    """The split, what a chip of each stage does, and the nearest plans where something is wrong."""
+    return {
+        **_degrees(on_chips.parallel),
+        "stages": [
+            {
+                "layers": use.layers,
+                "memory": _memory(use.memory),
+                "prefill_s": use.prefill_s,
+                "decode_s": use.decode_s,
+                "idle_share": use.idle_share,
+                "link_bytes": None if use.link_bytes is None else int(use.link_bytes),
+            }
+            for use in on_chips.stages
+        ],
+        "nearest": [_degrees(found) for found in on_chips.nearest],
+    }
+
+
+def _degrees(found: ParallelPlan) -> dict[str, int]:
+    return {"tp": found.tp, "pp": found.pp, "ep": found.ep, "dp": found.dp, "chips": found.chips}
 
 
 def _memory(need: Footprint) -> dict[str, int | None]:
@@ -107,8 +142,30 @@ def render(result: dict[str, Any]) -> str:
             lines.append(f"{label:12}{format_seconds(result[key])}")
     if result["tokens_per_s"] is not None:
         lines.append(f"{'rate':12}{significant(result['tokens_per_s'])} tokens/s")
+    lines += _render_stages(result["parallel"])
     lines += [f"Problem: {sentence}" for sentence in result["violations"]]
+    lines += [f"Would work: {_words(found)}" for found in result["parallel"]["nearest"]]
     return "\n".join([*lines, *(f"Note: {note}" for note in result["notes"])])
+
+
+def _render_stages(split: dict[str, Any]) -> list[str]:
+    """The plan, and a line a stage where there are several."""
+    if split["chips"] == 1:
+        return []
+    lines = [f"{'plan':12}{_words(split)}"]
+    for index, stage in enumerate(split["stages"] if split["pp"] > 1 else ()):
+        held = sum(size for key, size in stage["memory"].items() if key != "capacity_bytes")
+        line = f"{f'stage {index + 1}':12}{stage['layers']} layers, {format_gib(held)} a chip"
+        if stage["idle_share"] is not None:
+            line += f", idle {stage['idle_share']:.0%} of a decode round"
+        lines.append(line)
+    return lines
+
+
+def _words(split: dict[str, int]) -> str:
+    degrees = ", ".join(f"{name} {split[name]}" for name in ("tp", "pp", "ep", "dp"))
+    chips = split["chips"]
+    return f"{degrees}: {chips:,} {'chip' if chips == 1 else 'chips'}"
 
 
 def _render_memory(memory: dict[str, int | None], fits: bool | None) -> list[str]:

@@ -21,6 +21,7 @@ KEYS = [
     "range",
     "violations",
     "notes",
+    "parallel",
 ]
 
 
@@ -46,12 +47,52 @@ def test_the_contract_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_cannot_be_computed_is_null_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    split = answer(capsys, "--tp", "2")
-    assert split["memory"] is split["prefill"] is split["ttft_s"] is split["fits"] is None
-    assert len(split["violations"]) == 1
+    torn = answer(capsys, "--tp", "3")
+    assert torn["memory"] is torn["prefill"] is torn["ttft_s"] is torn["fits"] is None
+    assert len(torn["violations"]) == 3
     unknown = answer(capsys, "--accelerator", "rtx-4090")
     assert unknown["fits"] is None
     assert unknown["memory"]["capacity_bytes"] is None
+
+
+def test_a_split_model_has_numbers_of_one_replica(capsys: pytest.CaptureFixture[str]) -> None:
+    options = "--model llama-3.3-70b --tp 4 --pp 2 --dp 2 --batch 4 --input 1000 --output 100"
+    found = answer(capsys, *options.split())
+    assert found["fits"] is True
+    assert found["violations"] == []
+    split = found["parallel"]
+    assert {key: split[key] for key in ("tp", "pp", "ep", "dp", "chips")} == {
+        "tp": 4, "pp": 2, "ep": 1, "dp": 2, "chips": 16,
+    }  # fmt: skip
+    assert [stage["layers"] for stage in split["stages"]] == [40, 40]
+    assert found["memory"] in [stage["memory"] for stage in split["stages"]]
+    assert found["memory"]["kv_bytes"] == 4 * 1100 * 327_680 // 8
+    one = answer(capsys, *["--model", "llama-3.3-70b", "--batch", "4", "--input", "1000", "--output", "100"])
+    assert one["prefill"]["flops"] == pytest.approx(found["prefill"]["flops"], rel=1e-9)
+    assert found["tpot_s"] < one["tpot_s"]
+    assert one["fits"] is False
+
+
+def test_the_count_follows_the_plan_or_is_held_against_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys, "--tp", "4")["parallel"]["chips"] == 4
+    assert answer(capsys, "--tp", "4", "--count", "8")["parallel"]["dp"] == 2
+    odd = answer(capsys, "--tp", "4", "--count", "6")
+    assert "must use the 6 chips there are; tp 4 times pp 1 times dp 1 is 4" in odd["violations"][0]
+    assert odd["parallel"]["nearest"][0]["chips"] == 4
+    notes = answer(capsys, "--tp", "4", "--count", "4")["notes"]
+    assert not any("without a split" in note for note in notes)
+
+
+def test_everything_wrong_is_said_at_once_with_a_way_out(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, *["--model", "llama-3.3-70b", "--tp", "3", "--pp", "2", "--ep", "2"])
+    for part in ("64 attention heads", "8 KV heads", "28,672 columns", "needs experts"):
+        assert any(part in sentence for sentence in found["violations"]), part
+    assert found["parallel"]["nearest"]
+    for near in found["parallel"]["nearest"]:
+        options = [word for name in ("tp", "pp", "ep", "dp") for word in (f"--{name}", str(near[name]))]
+        again = answer(capsys, "--model", "llama-3.3-70b", *options)
+        assert again["violations"] == []
+        assert again["fits"] is True
 
 
 @pytest.mark.parametrize(
@@ -61,7 +102,8 @@ def test_what_cannot_be_computed_is_null_with_a_reason(capsys: pytest.CaptureFix
         (["--model", "llama-3.3-70b"], ["does not fit", "Problem: "]),
         (["--accelerator", "rtx-4090"], ["an unknown capacity: unknown whether it fits"]),
         (["--accelerator", "t4"], ["Problem: NVIDIA T4 has no bf16 arithmetic. Choose one of"]),
-        (["--pp", "2"], ["Problem: Plans that split a model"]),
+        (["--pp", "2"], ["plan        tp 1, pp 2, ep 1, dp 1: 2 chips", "stage 2     16 layers"]),
+        (["--tp", "3"], ["Problem: The tensor-parallel degree must divide", "Would work: tp"]),
     ],
 )
 def test_a_person_reads_the_same(

@@ -1,0 +1,234 @@
+"""A plan over several chips: what each holds, how fast a replica is, and what speaks against it.
+
+The same record as ``plan`` gives for one chip. Memory is that of the fullest chip; FLOPs and bytes are
+those of all chips of one replica together; times are of one replica serving its batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from core.analytic.constraints import Load, nearest_plans, violations
+from core.analytic.deployment import PassOnChips, Phase, pass_on_chips, speed_on_chips
+from core.analytic.latency import bound
+from core.analytic.machine import Machine
+from core.analytic.memory import Footprint, fullest, stage_footprint
+from core.analytic.parallel import ParallelPlan, stages
+from core.analytic.plan import PassCost, Plan, answer_notes, context_violations
+from core.catalog.model import ModelSpec
+from core.catalog.scenario import Scenario
+
+#: Reasons after which a chip's share of the model is not defined, and after which nothing can be timed.
+_NO_SHARE: Final = frozenset({"heads", "experts", "layers", "context"})
+_NO_TIME: Final = frozenset({"link", "format"})
+
+
+@dataclass(frozen=True, slots=True)
+class StageUse:
+    """What one chip of a stage holds and does.
+
+    Attributes:
+        index: of the stage, from 0. layers: how many it runs. memory: what it holds.
+        prefill_s, decode_s: how long it works in a prefill and in a decode round; None without a rate.
+        idle_share: of a decode round. link_bytes: sent by one chip in a decode round.
+    """
+
+    index: int
+    layers: int
+    memory: Footprint
+    prefill_s: float | None = None
+    decode_s: float | None = None
+    idle_share: float | None = None
+    link_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOnChips:
+    """A plan with what its chips do, and the nearest plans where something speaks against it."""
+
+    parallel: ParallelPlan
+    plan: Plan
+    stages: tuple[StageUse, ...]
+    nearest: tuple[ParallelPlan, ...]
+
+
+def parallel_plan(scenario: Scenario, dp: int | None = None) -> ParallelPlan:
+    """How a scenario splits its model; what chips remain are replicas unless ``dp`` is given.
+
+    >>> parallel_plan(Scenario(count=8, tp=4)).dp
+    2
+    """
+    share = scenario.tp * scenario.pp
+    replicas = scenario.count // share if scenario.count % share == 0 else 1
+    return ParallelPlan(scenario.tp, scenario.pp, scenario.ep, replicas if dp is None else dp)
+
+
+def plan_on_chips(
+    scenario: Scenario, model: ModelSpec, machine: Machine, dp: int | None = None
+) -> PlanOnChips:
+    """Count, time and check a scenario on the chips of its plan.
+
+    Raises:
+        FormatError: a format of the scenario is unknown, or not for its use.
+
+    >>> from core.analytic.datasheet import machine_from
+    >>> from core.catalog.accelerators import accelerator
+    >>> from core.catalog.models import model
+    >>> chip = machine_from(accelerator("h100-sxm-80gb"))
+    >>> found = plan_on_chips(Scenario("llama-3.3-70b", count=8, tp=4), model("llama-3.3-70b"), chip)
+    >>> found.plan.fits, found.parallel.dp, found.plan.violations
+    (True, 2, ())
+    """
+    case = _Case(scenario, model, machine, parallel_plan(scenario, dp))
+    against = violations(model, case.parallel, machine, case.load, scenario.count)
+    topics = {one.topic for one in against}
+    memory = () if topics & _NO_SHARE else case.memory()
+    made = _empty(fullest(list(memory))) if memory else _empty(None)
+    uses = tuple(_held(index, case, need) for index, need in enumerate(memory))
+    if memory and not topics & _NO_TIME:
+        prefill, decode = case.prefill(), case.decode()
+        made, uses = _timed(case, made, prefill, decode), _worked(uses, prefill, decode)
+    sentences = (*(one.sentence for one in against), *context_violations(scenario, model))
+    notes = (*model.notes, *machine.notes, *_notes(case))
+    near = nearest_plans(model, case.parallel, machine, case.load, count=scenario.count) if against else ()
+    return PlanOnChips(case.parallel, replace(made, violations=sentences, notes=notes), uses, near)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    scenario: Scenario
+    model: ModelSpec
+    machine: Machine
+    parallel: ParallelPlan
+
+    @property
+    def load(self) -> Load:
+        """What a replica serves at the end of its answers."""
+        scenario = self.scenario
+        context = scenario.input_tokens + scenario.output_tokens
+        return Load(scenario.batch, context, scenario.weights, scenario.kv)
+
+    def memory(self) -> tuple[Footprint, ...]:
+        """What a chip of each stage holds."""
+        load = self.load
+        return tuple(
+            stage_footprint(
+                self.model,
+                self.machine,
+                self.parallel,
+                stage,
+                batch=load.batch,
+                context=load.context,
+                weights=load.weights,
+                kv=load.kv,
+            )
+            for stage in stages(self.model, self.parallel)
+        )
+
+    def prefill(self) -> PassOnChips:
+        """The prefill of the whole batch."""
+        return self._pass("prefill", self.scenario.input_tokens, self.scenario.input_tokens)
+
+    def decode(self) -> PassOnChips:
+        """The decode step in the middle of the answer."""
+        return self._pass("decode", 1, self.scenario.input_tokens + max(self.scenario.output_tokens // 2, 1))
+
+    def _pass(self, phase: Phase, new_tokens: int, context: int) -> PassOnChips:
+        return pass_on_chips(
+            self.model,
+            self.machine,
+            self.parallel,
+            phase,
+            batch=self.scenario.batch,
+            new_tokens=new_tokens,
+            context=context,
+            weights=self.scenario.weights,
+            kv=self.scenario.kv,
+        )
+
+
+def _empty(memory: Footprint | None) -> Plan:
+    return Plan(memory, *(None,) * 6, violations=(), notes=())
+
+
+def _held(index: int, case: _Case, memory: Footprint) -> StageUse:
+    layers = len(stages(case.model, case.parallel)[index].whole_layers)
+    return StageUse(index, layers, memory)
+
+
+def _worked(uses: tuple[StageUse, ...], prefill: PassOnChips, decode: PassOnChips) -> tuple[StageUse, ...]:
+    """The same with how long each stage works, waits and what it sends."""
+    return tuple(
+        replace(
+            use,
+            prefill_s=float(prefill.micro_batches * prefill.stage_s[use.index]),
+            decode_s=float(decode.micro_batches * decode.stage_s[use.index]),
+            idle_share=float(decode.idle_share[use.index]),
+            link_bytes=float(decode.link_bytes[use.index]),
+        )
+        for use in uses
+    )
+
+
+def _timed(case: _Case, made: Plan, prefill: PassOnChips, decode: PassOnChips) -> Plan:
+    scenario = case.scenario
+    found = speed_on_chips(
+        case.model,
+        case.machine,
+        case.parallel,
+        batch=scenario.batch,
+        input_tokens=scenario.input_tokens,
+        output_tokens=scenario.output_tokens,
+        weights=scenario.weights,
+        kv=scenario.kv,
+    )
+    single = scenario.output_tokens == 1
+    return replace(
+        made,
+        prefill=_cost(case, prefill),
+        decode=_cost(case, decode),
+        ttft_s=float(found.ttft_s),
+        tpot_s=None if single else float(found.tpot_s),
+        end_to_end_s=float(found.end_to_end_s),
+        tokens_per_s=None if single else float(found.tokens_per_s),
+    )
+
+
+def _cost(case: _Case, made: PassOnChips) -> PassCost:
+    """FLOPs and bytes of all chips of a replica; the limit is that of the slowest stage."""
+    times = float(made.micro_batches) * case.parallel.tp
+    slowest = bound(made.tables[int(np.argmax(made.stage_s))], case.machine)
+    return PassCost(
+        flops=times * sum(float(table.total("flops")) for table in made.tables),
+        bytes=times * sum(float(table.streamed_bytes.sum()) for table in made.tables),
+        time_s=float(made.time_s),
+        limit=str(slowest.limit),
+        factor=float(slowest.factor),
+    )
+
+
+def _notes(case: _Case) -> tuple[str, ...]:
+    parallel, machine = case.parallel, case.machine
+    share = parallel.tp * parallel.pp
+    chips = "one chip" if share == 1 else f"{share:,} chips"
+    others = (
+        f"; the {parallel.dp:,} replicas serve as many times the requests, none faster"
+        if parallel.dp > 1
+        else ""
+    )
+    notes = [
+        "Cost, energy and ranges are not computed yet.",
+        *answer_notes(case.scenario),
+        "Memory is that of the fullest chip, everything else that of one replica with its own batch, on "
+        f"{chips}{others}.",
+    ]
+    if share > 1 and machine.link is not None and machine.link.latency_s is None:
+        notes.append(f"The latency of {machine.link.name} is unknown and counts as zero: times are floors.")
+    if machine.capacity_bytes is None:
+        notes.append(
+            f"How much memory {machine.name} offers to software is unknown, so is whether this fits."
+        )
+    return tuple(notes)

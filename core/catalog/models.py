@@ -11,6 +11,7 @@ from typing import Any
 from core.catalog.assets import read_toml
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
+from core.catalog.runnable import is_runnable
 from core.errors import ConfigError
 
 
@@ -19,14 +20,18 @@ class Published:
     """What the publisher says a model counts.
 
     Attributes:
-        parameters: the exact published total.
-        extra_parameters: the part of it that is no trained tensor of its own (a stored copy, a buffer).
-        extra: what that part is. source: where the total was read.
+        parameters: the exact published total; None where only a rounded one is known.
+        rounded: the total and the active part as the publisher names the model ("~35B"), if so.
+        extras: names of the parts of ``ModelSpec.extras`` that the total contains.
+        unexplained_parameters: what of the total the config does not explain, and ``unexplained`` why.
+        source: where the total was read.
     """
 
-    parameters: int
-    extra_parameters: int
-    extra: str
+    parameters: int | None
+    rounded: str
+    extras: tuple[str, ...]
+    unexplained_parameters: int
+    unexplained: str
     source: str
 
 
@@ -64,12 +69,24 @@ def model(id: str) -> ModelSpec:
     return catalogue()[id]
 
 
+@cache
+def runnable_ids() -> tuple[str, ...]:
+    """The models that the app's own engine can run, smallest first.
+
+    >>> "smollm2-135m" in runnable_ids(), "deepseek-v3" in runnable_ids()
+    (True, False)
+    """
+    return tuple(key for key, spec in catalogue().items() if is_runnable(spec))
+
+
 def published(id: str) -> Published:
     """What the publisher of a catalogue model says it counts, with its source."""
     table = _tables()[id]
     return Published(
-        parameters=table["published_parameters"],
-        extra_parameters=table.get("extra_parameters", 0),
-        extra=table.get("extra", ""),
-        source=table["parameters_source"],
+        parameters=table.get("published_parameters"),
+        rounded=table.get("published_rounded", ""),
+        extras=tuple(table.get("published_extras", ())),
+        unexplained_parameters=table.get("unexplained_parameters", 0),
+        unexplained=table.get("unexplained", ""),
+        source=table.get("parameters_source", ""),
     )

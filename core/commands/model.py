@@ -91,7 +91,14 @@ def run(args: Namespace) -> dict[str, Any]:
         "id": spec.id,
         "architecture": spec.model_type,
         "attention": spec.attention,
-        "params": {"total": counted.total, "active": counted.active, "embedding": counted.embedding},
+        "params": {
+            "total": counted.total,
+            "active": counted.active,
+            "embedding": counted.embedding,
+            "towers": counted.towers,
+            "extras": {part.name: part.parameters for part in spec.extras},
+        },
+        "layers": spec.mixers,
         "weights": {
             "stored_bytes": params.stored_bytes(spec, args.weights),
             "streamed_bytes_per_step": int(step.total("weight_streamed_bytes")),
@@ -99,7 +106,8 @@ def run(args: Namespace) -> dict[str, Any]:
         "kv": {
             "bytes_per_token": kv_cache.bytes_per_token(spec, args.kv),
             "cache_bytes": int(kv_cache.cache_bytes(spec, args.kv, args.batch, args.context)),
-            "state_bytes": 0,
+            "state_bytes": kv_cache.state_bytes(spec),
+            "indexer_bytes": int(kv_cache.index_bytes(spec, args.batch, args.context)),
         },
         "notes": [*spec.notes, *_context_notes(spec, args.context)],
     }
@@ -120,10 +128,40 @@ def render(result: dict[str, Any]) -> str:
     stored, cache = weights["stored_bytes"], kv["cache_bytes"]
     lines = [
         f"{result['id']}: {result['architecture']}, {result['attention']} attention",
+        f"  layers          {_mixers(result['layers'])}",
         f"  parameters      {counts['total']:,} ({format_si(counts['total']).strip()})",
-        f"  input table     {counts['embedding']:,}",
+        *_parts(counts),
         f"  weights         {format_gb(stored)} = {format_gib(stored)} stored, "
         f"{format_gb(weights['streamed_bytes_per_step'])} read per decode step",
         f"  KV cache        {kv['bytes_per_token']:,} B a token, {format_gib(cache)} in all",
     ]
-    return "\n".join([*lines, *(f"  Note: {note}" for note in result["notes"])])
+    if kv["indexer_bytes"]:
+        lines.append(f"  indexer keys    {format_gib(kv['indexer_bytes'])} in all, in fp8")
+    if kv["state_bytes"]:
+        lines.append(f"  fixed state     {format_gib(kv['state_bytes'])} a sequence")
+    notes = [f"  Note: {note}" for note in result["notes"]]
+    return "\n".join([*lines, *_extras(counts["extras"]), *notes])
+
+
+def _mixers(layers: dict[str, int]) -> str:
+    return ", ".join(f"{number:,} {kind}" for kind, number in layers.items()) or "none that attends"
+
+
+def _parts(counts: dict[str, Any]) -> list[str]:
+    """The parts of the total that differ from it."""
+    parts = {
+        "for one token": counts["active"],
+        "input table": counts["embedding"],
+        "towers": counts["towers"],
+    }
+    return [
+        f"    {name:<14}{number:,}" for name, number in parts.items() if number not in {0, counts["total"]}
+    ]
+
+
+def _extras(extras: dict[str, int | None]) -> list[str]:
+    """What files may hold beside the model; in no number above."""
+    return [
+        f"  Not counted: {name} ({'size unknown' if number is None else f'{number:,} parameters'})."
+        for name, number in extras.items()
+    ]

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from core.catalog.model import Attention, DenseMLP, Layer, ModelSpec, Norm
+from core.catalog.model import Layer, ModelSpec
+from core.catalog.runnable import RUNNABLE, is_runnable
 from core.engine.text import TextCodec
 from core.engine.weight import Weight
 from core.errors import CheckpointError, ConfigError
@@ -22,8 +23,6 @@ LAYER_PARTS: Final[dict[str, tuple[str, ...]]] = {
     "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
     "down": ("mlp.down_proj",),
 }
-#: The families whose arithmetic the engine has; others may differ in what no shape tells.
-RUNNABLE: Final = ("llama", "mistral", "qwen2", "qwen3")
 EMBEDDING: Final = "model.embed_tokens.weight"
 FINAL_NORM: Final = "model.norm.weight"
 HEAD: Final = "lm_head.weight"
@@ -62,24 +61,11 @@ def require_runnable(spec: ModelSpec) -> None:
     Raises:
         ConfigError: it is of another family, or has layers that the engine does not compute.
     """
-    if spec.model_type not in RUNNABLE or not all(_is_plain(layer) for layer in spec.layers):
+    if not is_runnable(spec):
         raise ConfigError(
             f"The engine runs {', '.join(RUNNABLE)} models with layers of attention and a gated SiLU MLP; "
             f"this one is {spec.model_type[:60]} and can only be counted. Choose another model."
         )
-
-
-def _is_plain(layer: Layer) -> bool:
-    mixer, mlp = layer.mixer, layer.feed_forward
-    return (
-        isinstance(mixer, Attention)
-        and isinstance(mlp, DenseMLP)
-        and layer == Layer(mixer, mlp, norm=Norm())
-        and mixer.chunk is None
-        and mixer.value_head_dim == mixer.head_dim
-        and mlp.gated
-        and mlp.activation in {"silu", "swish"}
-    )
 
 
 def expected_shapes(spec: ModelSpec) -> dict[str, tuple[int, ...]]:

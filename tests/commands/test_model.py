@@ -42,14 +42,40 @@ def test_a_catalogue_model_is_counted(capsys: pytest.CaptureFixture[str]) -> Non
         "id": "llama-3.1-8b",
         "architecture": "llama",
         "attention": "gqa",
-        "params": {"total": 8_030_261_248, "active": 8_030_261_248, "embedding": 525_336_576},
+        "params": {
+            "total": 8_030_261_248,
+            "active": 8_030_261_248,
+            "embedding": 525_336_576,
+            "towers": 0,
+            "extras": {"rotary frequency buffers": 32 * 64},
+        },
+        "layers": {"gqa": 32},
         "weights": {
             "stored_bytes": 16_060_522_496,
             "streamed_bytes_per_step": 2 * 7_504_924_672 + 2 * 8192,  # two looked-up rows
         },
-        "kv": {"bytes_per_token": 131_072, "cache_bytes": 2**31, "state_bytes": 0},
+        "kv": {"bytes_per_token": 131_072, "cache_bytes": 2**31, "state_bytes": 0, "indexer_bytes": 0},
         "notes": found["notes"],
     }
+
+
+def test_a_hybrid_shows_its_state_and_its_layers(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "qwen3.5-27b", "--context", "1000")
+    assert found["attention"] == "hybrid"
+    assert found["layers"] == {"linear": 48, "gqa": 16}
+    assert found["params"]["towers"] == 460_730_096
+    conv, matrix = (48 * 128 + 2 * 16 * 128) * 3, 48 * 128 * 128
+    assert found["kv"]["state_bytes"] == 48 * (2 * conv + 4 * matrix)
+    assert found["kv"]["cache_bytes"] == 16 * 2 * 4 * 256 * 2 * 1000
+
+
+def test_experts_and_indexers_are_shown_to_a_person(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["model", "deepseek-v3.2", "--context", "4096"]) == 0
+    shown = capsys.readouterr().out
+    assert "61 mla" in shown
+    assert "for one token 38," in shown
+    assert "indexer keys" in shown
+    assert "Not counted: draft module (MTP) (11,624,027,648 parameters)." in shown
 
 
 def test_a_config_and_its_folder_are_the_same_model(

@@ -42,8 +42,8 @@ def latent_attention(fields: Fields) -> LatentAttention:
 
 
 def _query_rank(fields: Fields) -> int | None:
-    """A null is a statement here: no rank. Silence is the model type's default."""
-    if "q_lora_rank" in fields.values and fields.values["q_lora_rank"] is None:
+    """A null or a zero is a statement here: no rank. Silence is the model type's default."""
+    if "q_lora_rank" in fields.values and not fields.value("q_lora_rank"):
         return None
     if fields.has("q_lora_rank") or "q_lora_rank" in fields.defaults:
         return fields.count("q_lora_rank")

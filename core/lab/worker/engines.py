@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from core.analytic.params import stored_bytes
-from core.catalog.models import catalogue
+from core.catalog.models import catalogue, runnable_ids
 from core.engine.engine import Engine
 from core.errors import RequestError
 from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX, RunRequest
@@ -97,7 +97,7 @@ def check_model(model: str) -> None:
     """
     if model == EMBEDDED_MODEL:
         return
-    if not model.startswith(SHAPE_PREFIX) or model.removeprefix(SHAPE_PREFIX) not in catalogue():
+    if not model.startswith(SHAPE_PREFIX) or model.removeprefix(SHAPE_PREFIX) not in runnable_ids():
         raise RequestError(
             f"The model must be {EMBEDDED_MODEL}, or {SHAPE_PREFIX} and an id of the catalogue; got "
             f"{model[:80]!r}. Choose one from the list."

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import torch
 
-from core.catalog.models import catalogue
+from core.catalog.models import runnable_ids
 from core.engine.engine import Engine
 from core.engine.text import TextCodec
 from core.errors import CheckpointError, FormatError, JobError
@@ -132,7 +132,7 @@ class EngineWork:
 
     def _info(self, model_message: str, calibration_message: str) -> dict[str, Any]:
         embedded = [] if model_message else [EMBEDDED_MODEL]
-        shapes = [f"{SHAPE_PREFIX}{name}" for name in catalogue() if self._shelf.has_room_for(name)]
+        shapes = [f"{SHAPE_PREFIX}{name}" for name in runnable_ids() if self._shelf.has_room_for(name)]
         return {
             "devices": machine_info.devices(),
             "device_name": machine_info.device_name(self.device),

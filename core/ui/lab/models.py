@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.catalog.model import ModelSpec
-from core.catalog.models import catalogue, model
+from core.catalog.models import model, runnable_ids
 from core.errors import UserError
 from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX
 
@@ -14,8 +14,8 @@ def spec(model_id: str) -> ModelSpec:
 
 
 def known_ids() -> tuple[str, ...]:
-    """Every id that a link may name: the embedded model and each shape of the catalogue."""
-    return (EMBEDDED_MODEL, *(SHAPE_PREFIX + name for name in catalogue()))
+    """Every id that a link may name: the embedded model and each shape that the engine can run."""
+    return (EMBEDDED_MODEL, *(SHAPE_PREFIX + name for name in runnable_ids()))
 
 
 def label(model_id: str) -> str:

@@ -79,8 +79,8 @@ def test_sizes_are_vectorised() -> None:
 def test_unknown_or_unfit_formats_list_the_choices() -> None:
     with pytest.raises(FormatError, match=r"must be one of fp32, bf16, fp16, int8, .*; got 'int3'"):
         number_format("int3", "weights")
-    with pytest.raises(FormatError, match=r"A format for kv must be one of fp32, bf16, fp16, .*; got 'int4'"):
-        number_format("int4", "kv")
+    with pytest.raises(FormatError, match=r"A format for kv must be one of fp32, bf16, fp16, .*; got 'nf4'"):
+        number_format("nf4", "kv")
 
 
 def test_the_engine_runs_some_of_them() -> None:

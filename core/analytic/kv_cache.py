@@ -17,6 +17,8 @@ from core.units import Number
 #: Bytes of one key of a sparse attention's indexer beside its values: it is fp8 with one 32-bit scale.
 #: https://github.com/deepseek-ai/DeepSeek-V3.2-Exp/blob/main/inference/model.py (Indexer), 2026-11-29
 _INDEX_SCALE_BYTES = 4
+#: A layout made for latents: fp8 with a scale for 128 values, and the rotary key in 16 bits.
+_LATENT_FORMAT = "fp8_ds_mla"
 
 
 def token_bytes(mixer: Mixer, kv: str) -> int:
@@ -32,6 +34,10 @@ def token_bytes(mixer: Mixer, kv: str) -> int:
     1152
     """
     form = number_format(kv, "kv")
+    if kv == _LATENT_FORMAT and isinstance(mixer, LatentAttention):
+        return int(
+            form.vector_bytes(mixer.kv_rank) + number_format("bf16", "kv").vector_bytes(mixer.rope_dim)
+        )
     return sum(int(vectors * form.vector_bytes(length)) for vectors, length in mixer.cache_vectors)
 
 

@@ -26,6 +26,7 @@ page = st.navigation(
         ],
         "Course": [st.Page("pages/course.py", title="Course map", icon=":material/map:")],
         "I · Why is it slow?": [
+            st.Page("pages/one_token.py", title="One token, counted", icon=":material/functions:"),
             st.Page("pages/prefill_and_decode.py", title="Prefill and decode", icon=":material/timeline:"),
         ],
         "II · The cache": [st.Page("pages/kv_cache.py", title="KV cache", icon=":material/memory:")],

@@ -29,6 +29,7 @@ UNITS: Final[dict[str, tuple[str, float]]] = {
     "µs": ("seconds", 1e-6),
     "ns": ("seconds", 1e-9),
     "FLOP": ("FLOPs", 1),
+    "MFLOP": ("FLOPs", 1e6),
     "GFLOP": ("FLOPs", 1e9),
     "TFLOP": ("FLOPs", 1e12),
     "FLOP/s": ("FLOPs a second", 1),
@@ -37,10 +38,13 @@ UNITS: Final[dict[str, tuple[str, float]]] = {
     "GB/s": ("bytes a second", GB),
     "TB/s": ("bytes a second", TB),
     "tokens/s": ("tokens a second", 1),
+    "W": ("watts", 1),
     "FLOP/B": ("FLOPs a byte", 1),
     "×": ("a factor", 1),
     "%": ("a share", 0.01),
     "tokens": ("a count", 1),
+    "M": ("a count", 1e6),
+    "G": ("a count", 1e9),
     "": ("a count", 1),
 }
 

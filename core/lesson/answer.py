@@ -30,7 +30,7 @@ _ALIASES: Final[dict[str, str]] = {
     "seconds": "s", "msec": "ms", "milliseconds": "ms", "us": "µs", "μs": "µs", "x": "×", "times": "×",
     "percent": "%", "tok/s": "tokens/s", "token/s": "tokens/s", "t/s": "tokens/s", "token": "tokens",
     "tflop": "TFLOP", "tflops": "TFLOP", "tflop/s": "TFLOP/s", "gb/s": "GB/s", "tb/s": "TB/s",
-    "flop": "FLOP", "flops": "FLOP", "gflop": "GFLOP", "gflops": "GFLOP",
+    "flop": "FLOP", "flops": "FLOP", "gflop": "GFLOP", "gflops": "GFLOP", "mflop": "MFLOP", "mflops": "MFLOP",
 }  # fmt: skip
 _BITS: Final = frozenset(
     {"b", "Kb", "Mb", "Gb", "Tb", "bit", "bits", "kbit", "Mbit", "Gbit", "Tbit", "Gibit"}

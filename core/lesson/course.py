@@ -127,8 +127,8 @@ def course() -> Course:
     Raises:
         LessonFileError: the file does not hold one.
 
-    >>> [page.stem for page in course().existing][:2]
-    ['prefill_and_decode', 'kv_cache']
+    >>> [page.stem for page in course().pages][:2]
+    ['one_token', 'prefill_and_decode']
     """
     return read_course(_FILE)
 

@@ -96,7 +96,8 @@ def controls(table: LessonTable) -> tuple[Control, ...]:
 
 
 def _control(table: LessonTable) -> Control:
-    kind = cast('Literal["range", "choice", "switch"]', table.one_of("kind", ("range", "choice", "switch")))
+    kinds = ("range", "choice", "switch", "part")
+    kind = cast('Literal["range", "choice", "switch", "part"]', table.one_of("kind", kinds))
     ranged = kind == "range"
     control = Control(
         name=table.text("name"),
@@ -127,6 +128,7 @@ def _worked(table: LessonTable) -> WorkedFormula:
         python=table.lines("python"),
         note=table.text("note", ""),
         case=table.values("case"),
+        about=table.text("about", "{model_name} on {machine_name}"),
     )
     table.finish()
     return formula
@@ -139,15 +141,15 @@ def _symbol(table: LessonTable) -> Symbol:
 
 
 def measurement(table: LessonTable) -> Measurement:
-    """Runs of the lab, and the lines to show of them."""
-    runs = tuple(_run(run) for run in table.tables("runs", 1, 3))
+    """Runs of the lab, and the lines to show of them; no runs where a page can measure nothing here."""
+    runs = tuple(_run(run) for run in table.tables("runs", 0, 3))
     names = tuple(run.name for run in runs)
     found = Measurement(
         words=table.text("words"),
         runs=runs,
         measures=tuple(
             _measure(m, {k: n for k, (_, n) in MEASURES.items()}, names)
-            for m in table.tables("measures", 1, 6)
+            for m in table.tables("measures", min(len(runs), 1), 6)
         ),
         checks=tuple(
             _measure(m, {k: n for k, (_, n) in CHECKS.items()}, names) for m in table.tables("checks", 0, 3)
@@ -190,10 +192,10 @@ def _exercise(table: LessonTable, lesson: str) -> Exercise:
         question=table.text("question"),
         solution=table.text("solution"),
         quantity=table.text("quantity"),
-        unit=table.one_of("unit", UNITS),
+        unit=table.one_of("unit", UNITS) if table.has("unit") else "",
         tolerance=table.number("tolerance", 0.001, 0.2),
         parameters={name: _drawn(parameters, name) for name in parameters.data},
-        diagnoses=table.texts("diagnoses"),
+        diagnoses=table.texts("diagnoses", least=0),
         wrong=tuple(_wrong(wrong) for wrong in table.tables("wrong", 0, 4)),
     )
     for name in exercise.diagnoses:

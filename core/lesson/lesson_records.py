@@ -80,14 +80,15 @@ class Control:
 
     Attributes:
         name: a scenario's field, or a setting of the lesson's own. label, help: for people.
-        kind: "range" (whole numbers from low to high), "choice" or "switch".
+        kind: "range" (whole numbers from low to high), "choice", "switch", or "part": a part of the picture,
+            which the visitor may also click; which parts there are follows from the case.
         logarithmic: whether the range is stepped by factors. default: at the start.
         options: of a choice.
     """
 
     name: str
     label: str
-    kind: Literal["range", "choice", "switch"]
+    kind: Literal["range", "choice", "switch", "part"]
     help: str
     default: Value
     low: int = 0
@@ -116,6 +117,7 @@ class WorkedFormula:
         symbols: of the formula. python: lines that make ``result`` of the symbols' names.
         note: what the formula leaves out. case: values that this number is asked for instead of the
             page's own; empty where it follows the page.
+        about: what the numbers are of, with names in braces; the model and its chip unless given.
     """
 
     name: str
@@ -125,6 +127,7 @@ class WorkedFormula:
     python: str
     note: str
     case: Mapping[str, Value]
+    about: str = "{model_name} on {machine_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What to run here, and what to compare."""
+    """What to run here, and what to compare; without runs, ``words`` say why nothing is measured."""
 
     words: str
     runs: tuple[MeasuredRun, ...]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from core.lab.compare import Comparison, Ratio, compare
 from core.lab.record import RunRecord
 from core.lesson.amount import Amount
+from core.units import MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,31 @@ def time_ratio(runs: Sequence[RunRecord]) -> MeasuredRow | None:
     return None if slow is None or fast is None else _factor(slow, fast, 1)
 
 
+def weights_read(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """Bytes of weights that a later step reads: by the operator table, and counted on real tensors."""
+    return _counted(runs[0], "weight_bytes")
+
+
+def cache_moved(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """Bytes of the KV cache that a later step reads and writes, counted both ways, as a mean."""
+    return _counted(runs[0], "kv_bytes")
+
+
+def _counted(run: RunRecord, what: Literal["weight_bytes", "kv_bytes"]) -> MeasuredRow | None:
+    decode = run.prediction.decode
+    if decode is None or not run.later_steps or not getattr(decode, what):
+        return None
+    counts = [
+        step.weight_bytes if what == "weight_bytes" else step.kv_read_bytes + step.kv_write_bytes
+        for step in run.later_steps
+    ]
+    predicted = getattr(decode, what) / MB
+    mean = sum(counts) / len(counts) / MB
+    return MeasuredRow(
+        *(Amount(value, "MB") for value in (predicted, mean, min(counts) / MB, max(counts) / MB))
+    )
+
+
 def _factor(above: Ratio, below: Ratio, scale: float) -> MeasuredRow:
     return MeasuredRow(
         predicted=Amount(scale * above.predicted_s / below.predicted_s, "×"),
@@ -117,5 +143,7 @@ MEASURES: Final[dict[str, tuple[RowMaker, int]]] = {
     "time_per_token": (time_per_token, 1),
     "rate_ratio": (rate_ratio, 1),
     "time_ratio": (time_ratio, 2),
+    "weights_read": (weights_read, 1),
+    "cache_moved": (cache_moved, 1),
 }
 CHECKS: Final[dict[str, tuple[Callable[[Sequence[RunRecord]], Checked], int]]] = {"same_text": (same_text, 2)}

@@ -145,7 +145,8 @@ def show(picture: Picture, key: str, on_pick: Callable[[str], None] | None = Non
     """Draw it in the current container: title, drawing, what to look at, and the closed table.
 
     Args:
-        picture: what is drawn. key: of its elements.
+        picture: what is drawn.
+        key: of its elements.
         on_pick: called with the name of a mark that was clicked. The keyboard must have another way.
     """
     data = {

@@ -65,11 +65,16 @@ class Drawing:
         *,
         hover: str = "",
         round: float = 0,
+        pick: str = "",
     ) -> None:
-        """A rectangle; its hover text is shown while the pointer rests on it."""
+        """A rectangle; its hover text is shown while the pointer rests on it.
+
+        ``pick`` is the name that a click on it stands for, where the picture has a listener.
+        """
+        picked = f' data-pick="{escape(pick)}"' if pick else ""
         self._shape(
             f'rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" '
-            f'rx="{round:g}" class="{escape(style)}"',
+            f'rx="{round:g}" class="{escape(style)}"{picked}',
             hover,
         )
 

@@ -2,12 +2,13 @@
 
 import doctest
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from core.lesson import course as course_module
-from core.lesson.course import course, read_course
+from core.lesson.course import Neighbours, course, read_course
 from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.lesson_table import LessonFileError
@@ -34,11 +35,14 @@ def test_what_exists_is_what_has_a_lesson() -> None:
 
 
 def test_neighbours_are_among_those_that_exist() -> None:
-    first, second = course().existing
-    assert (course().neighbours(first.stem).previous, course().neighbours(first.stem).next) == (None, second)
-    assert (course().neighbours(second.stem).previous, course().neighbours(second.stem).next) == (first, None)
-    coming = course().neighbours("roofline")
-    assert (coming.previous, coming.next) == (None, None)
+    pages = course().existing
+    for before, after in pairwise(pages):
+        assert course().neighbours(before.stem).next == after
+        assert course().neighbours(after.stem).previous == before
+    assert course().neighbours(pages[0].stem).previous is None
+    assert course().neighbours(pages[-1].stem).next is None
+    coming = next(page for page in course().pages if not page.exists)
+    assert course().neighbours(coming.stem) == Neighbours(None, None)
 
 
 def test_recall_is_from_an_earlier_page_that_exists() -> None:
@@ -53,9 +57,10 @@ def test_progress_counts_pages_whose_exercises_are_solved() -> None:
     instance = draw(lesson, lesson.exercises[0], 0)
     right = repr(instance.answer.value)
     notebook = Notebook().with_attempt(instance, right, instance.check(right))
-    assert course().progress(Notebook()).sentence == "0 of 2 pages done; 22 more are coming."
+    known = len(lessons())
+    assert course().progress(Notebook()).sentence == f"0 of {known} pages done; {24 - known} more are coming."
     progress = course().progress(notebook)
-    assert (progress.done, progress.existing, progress.planned) == (1, 2, 24)
+    assert (progress.done, progress.existing, progress.planned) == (1, known, 24)
     assert progress.by_page["kv_cache"].done
     assert not progress.by_page["prefill_and_decode"].begun
 

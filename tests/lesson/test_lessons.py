@@ -34,7 +34,7 @@ def name(value: object) -> str:
 
 
 def test_the_first_lessons_are_there() -> None:
-    assert list(lessons()) == ["prefill_and_decode", "kv_cache"]
+    assert {"one_token", "prefill_and_decode", "kv_cache"} <= set(lessons())
     assert set(lessons()) == set(REGISTRY)
 
 
@@ -160,7 +160,7 @@ TEXT = (LESSONS / "kv_cache.toml").read_text(encoding="utf-8")
         ("right = true", "right = false", "exactly one right option"),
         ("default = 2048", "default = 99_999", "must start between 1 and 32768"),
         ("default = true", "default = 1", "must be true or false at the start"),
-        ('kind = "switch"', 'kind = "knob"', "one of range, choice, switch, not 'knob'"),
+        ('kind = "switch"', 'kind = "knob"', "one of range, choice, switch, part, not 'knob'"),
         ('symbol = "layers"', 'symbol = "levels"', "must hold its symbol 'levels'"),
         ('unit = "GB"', 'unit = "gigabytes"', "not 'gigabytes', at 'unit'"),
         ('["query_heads", ', '["magic", ', "not 'magic', at 'diagnoses'"),

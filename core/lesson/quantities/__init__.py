@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from core.lesson.quantities import kv_cache, prefill_and_decode
+from core.lesson.quantities import kv_cache, one_token, prefill_and_decode
 from core.lesson.quantities.quantity import Quantity
 
 #: Lesson id -> name -> function.
 REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
+    "one_token": one_token.QUANTITIES,
     "prefill_and_decode": prefill_and_decode.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,
 }

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import streamlit as st
 
+from core.errors import UserError
 from core.lesson.amount import SCENARIO_FIELDS, LessonCase, Value
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_records import Control
+from core.lesson.option_name import option_name
+from core.lesson.parts import parts
 from core.ui.lesson import link
 from core.ui.plain import plain
 from core.ui.scenario import record
+from core.ui.words import operator_name
 
 #: Steps between a power of two and the next, as factors.
 _STEPS: Final = (1.0, 1.5)
 _LINEAR_STOPS: Final = 41
+#: An option of more letters is cut off where more than two controls share a row.
+_LONG_OPTION: Final = 16
 
 
 def case(lesson: Lesson) -> LessonCase:
@@ -29,12 +36,20 @@ def show(lesson: Lesson) -> None:
     """Draw the controls in reading order: those with a scale in one row, then the switches."""
     values = _values(lesson)
     scales = [control for control in lesson.controls if control.kind != "switch"]
-    for column, control in zip(st.columns(max(len(scales), 1)), scales, strict=False):
-        with column:
-            _draw(lesson, control, values[control.name])
+    for row in _in_rows(scales):
+        for column, control in zip(st.columns(len(row)), row, strict=True):
+            with column:
+                _draw(lesson, control, values[control.name])
     for control in lesson.controls:
         if control.kind == "switch":
             _draw(lesson, control, values[control.name])
+
+
+def _in_rows(controls: Sequence[Control]) -> list[Sequence[Control]]:
+    """All side by side; two in a row where an option's name is too long for that."""
+    long = any(len(option_name(option)) > _LONG_OPTION for control in controls for option in control.options)
+    most = 2 if long else max(len(controls), 1)
+    return [controls[start : start + most] for start in range(0, len(controls), most)]
 
 
 def _values(lesson: Lesson) -> Mapping[str, Value]:
@@ -52,7 +67,17 @@ def _draw(lesson: Lesson, control: Control, value: Value) -> None:
     if control.kind == "switch":
         st.toggle(label, key=key, help=hint, on_change=_changed, args=args)
     elif control.kind == "choice":
-        st.selectbox(label, control.options, key=key, help=hint, on_change=_changed, args=args)
+        st.selectbox(
+            label,
+            control.options,
+            format_func=option_name,
+            key=key,
+            help=hint,
+            on_change=_changed,
+            args=args,
+        )
+    elif control.kind == "part":
+        _draw_part(lesson, control, str(value), key)
     else:
         st.select_slider(
             label,
@@ -63,6 +88,35 @@ def _draw(lesson: Lesson, control: Control, value: Value) -> None:
             on_change=_changed,
             args=args,
         )
+
+
+def _draw_part(lesson: Lesson, control: Control, value: str, key: str) -> None:
+    """The parts of today's picture; one that it lacks gives way to the first."""
+    try:
+        known = parts(lesson, case(lesson))
+    except UserError:  # the picture says it
+        return
+    st.session_state[key] = value if value in known else known[0]
+    st.selectbox(
+        plain(control.label),
+        known,
+        format_func=operator_name,
+        key=key,
+        help=plain(control.help),
+        on_change=_changed,
+        args=(lesson, control),
+    )
+
+
+def picker(lesson: Lesson) -> Callable[[str], None] | None:
+    """What a click on a mark of the picture does; None where the lesson has no control for it."""
+    control = next((control for control in lesson.controls if control.kind == "part"), None)
+    return None if control is None else partial(_pick, lesson, control)
+
+
+def _pick(lesson: Lesson, control: Control, name: str) -> None:
+    if link.is_part(name):
+        link.change(lesson, control.name, name)
 
 
 def stops(control: Control, value: int) -> Sequence[int]:

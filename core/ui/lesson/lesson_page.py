@@ -12,7 +12,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import FormatError
+from core.errors import UserError
 from core.lesson.course import course
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_file import lessons
@@ -36,11 +36,12 @@ from core.ui.scenario import bar, record
 _ROMAN: Final = ("", "I", "II", "III", "IV", "V")
 
 
-def show(stem: str) -> None:
+def show(stem: str, *, beside: Callable[[], None] | None = None) -> None:
     """Draw a lesson's page.
 
     Args:
         stem: the page's file stem, which is the lesson's id.
+        beside: draws a part of this page alone, after the template's beats; the body of a fragment.
     """
     lesson = lessons()[stem]
     record.enter(stem)
@@ -56,6 +57,8 @@ def show(stem: str) -> None:
     with right:
         st.fragment(exercise_beat.show, key="lesson_exercise")(lesson)
         closing.misconceptions(lesson)
+    if beside is not None:
+        st.fragment(beside, key="lesson_beside")()
     closing.terms(lesson)
     source.show(sources(lesson), key=lesson.id)
     closing.way_on(lesson)
@@ -105,7 +108,7 @@ def _pictures(lesson: Lesson) -> None:
     try:
         base = PICTURES[lesson.pictures.base](scene)
         answer = PICTURES[lesson.pictures.answer](scene) if answered else None
-    except FormatError as gap:
+    except UserError as gap:
         st.error(plain(str(gap)))
         control_row.show(lesson)
         return
@@ -117,7 +120,9 @@ def _pictures(lesson: Lesson) -> None:
 
 def _picture(lesson: Lesson, name: str, drawn: picture.Picture, look: Sequence[str]) -> None:
     look_at = " ".join(("Look at:", *look))
-    picture.show(replace(drawn, look_at=look_at), key=f"{lesson.id}_{name}")
+    picture.show(
+        replace(drawn, look_at=look_at), key=f"{lesson.id}_{name}", on_pick=control_row.picker(lesson)
+    )
 
 
 def sources(lesson: Lesson) -> list[tuple[str, Callable[..., object]]]:

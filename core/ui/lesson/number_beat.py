@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import FormatError
+from core.errors import UserError
 from core.lesson.amount import LessonCase
 from core.lesson.lesson import Lesson
 from core.lesson.worked import Worked, work
@@ -20,7 +20,7 @@ def show(lesson: Lesson, case: LessonCase) -> None:
         formula = lesson.worked[index]
         try:
             done = work(formula, case, lesson.quantities)
-        except FormatError as gap:
+        except UserError as gap:
             st.error(plain(str(gap)))
             continue
         with st.container():
@@ -53,5 +53,5 @@ def _drawn(done: Worked) -> WorkedNumber:
         result=done.result.text,
         inputs=tuple(Input(s.symbol, s.meaning, s.amount.text, s.source) for s in done.symbols),
         python=done.python,
-        note=plain(done.note),
+        note=done.note,
     )

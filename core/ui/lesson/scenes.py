@@ -22,6 +22,7 @@ from core.ui.figures.cached_work_and_memory import (
 )
 from core.ui.figures.pass_work import RatioScale, pass_work
 from core.ui.figures.token_triangle import cached_triangle, recomputed_triangle, token_triangle
+from core.ui.lesson import one_token_scenes
 from core.ui.picture import Picture
 
 
@@ -95,6 +96,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     "pass_work": _pass_work,
     "token_triangle": _token_triangle,
     "cached_work_and_memory": _cached_work_and_memory,
+    **one_token_scenes.PICTURES,
 }
 
 #: The functions that draw each, for the page's own source.
@@ -103,4 +105,5 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     "pass_work": (pass_work,),
     "token_triangle": (token_triangle, cached_triangle, recomputed_triangle),
     "cached_work_and_memory": (cached_work_and_memory, recomputed_work_and_memory),
+    **one_token_scenes.DRAWN_BY,
 }

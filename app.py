@@ -30,6 +30,11 @@ page = st.navigation(
             st.Page("pages/prefill_and_decode.py", title="Prefill and decode", icon=":material/timeline:"),
         ],
         "II · The cache": [st.Page("pages/kv_cache.py", title="KV cache", icon=":material/memory:")],
+        "V · Many chips, and money": [
+            st.Page(
+                "pages/hardware_generations.py", title="Hardware generations", icon=":material/trending_up:"
+            ),
+        ],
     },
 )
 record.enter(page.url_path or "planner")

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from core.lesson.amount import SCENARIO_FIELDS, LessonCase, Value
+from core.lesson.option_name import option_name
 from core.lesson.quantities.quantity import Quantity
 
 _NAME: Final = re.compile(r"\{([a-z0-9_]+)\}")
 #: Names beside quantities, scenario fields and settings.
 RECORD_NAMES: Final = ("model_name", "machine_name")
+#: A setting's name with this ending stands for the name behind its key: {later_name}.
+NAME_ENDING: Final = "_name"
 
 
 def names_in(text: str) -> Iterator[str]:
@@ -36,6 +39,8 @@ def _shown(name: str, case: LessonCase, quantities: Mapping[str, Quantity]) -> s
         return case.model.name
     if name == "machine_name":
         return case.machine.name
+    if name.removesuffix(NAME_ENDING) in case.settings:
+        return option_name(case.word(name.removesuffix(NAME_ENDING)))
     if name in SCENARIO_FIELDS and name not in quantities:
         return _plain(getattr(case.scenario, name))
     return quantities[name](case).text

@@ -8,7 +8,7 @@ from core.catalog.scenario import LIMITS
 from core.errors import UserError
 from core.lesson.amount import SCENARIO_FIELDS
 from core.lesson.catalogue_case import catalogue_case
-from core.lesson.filled import RECORD_NAMES, names_in
+from core.lesson.filled import NAME_ENDING, RECORD_NAMES, names_in
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_records import Control, Exercise
 from core.lesson.lesson_table import LessonFileError
@@ -85,7 +85,9 @@ def _exercise_problems(lesson: Lesson, exercise: Exercise) -> Iterator[str]:
 
 def _text_problems(lesson: Lesson) -> Iterator[str]:
     for text, own in _texts(lesson):
-        known = {*REGISTRY[lesson.id], *SCENARIO_FIELDS, *RECORD_NAMES, *lesson.base, *own}
+        settings = {*lesson.base, *own}
+        keyed = {name + NAME_ENDING for name in settings}
+        known = {*REGISTRY[lesson.id], *SCENARIO_FIELDS, *RECORD_NAMES, *settings, *keyed}
         for name in names_in(text):
             if name not in known:
                 yield f"{{{name}}} in {text[:40]!r} must be a known name"
@@ -99,6 +101,7 @@ def _texts(lesson: Lesson) -> Iterator[tuple[str, Mapping[str, object]]]:
         yield option.explanation, {}
     for formula in lesson.worked:
         yield formula.note, formula.case
+        yield formula.about, formula.case
     for card in lesson.misconceptions:
         for text in (card.claim, card.tempting, card.evidence, card.rule, card.source):
             yield text, card.case

@@ -62,7 +62,7 @@ def work(formula: WorkedFormula, case: LessonCase, quantities: Mapping[str, Quan
         symbols=symbols,
         python=_program(formula, symbols, result),
         note=fill(formula.note, own, quantities),
-        about=f"{own.model.name} on {own.machine.name}",
+        about=fill(formula.about, own, quantities),
     )
 
 

@@ -9,7 +9,16 @@ from typing import Final, Literal
 import streamlit as st
 
 State = Literal[
-    "nothing", "starting", "queued", "measuring", "measured", "noisy", "failed", "elsewhere", "recorded"
+    "nothing",
+    "starting",
+    "queued",
+    "measuring",
+    "measured",
+    "noisy",
+    "failed",
+    "elsewhere",
+    "recorded",
+    "none",
 ]
 
 
@@ -32,6 +41,7 @@ LOOKS: Final[dict[State, _Look]] = {
     "failed": _Look("No result", "✕", "#d4483f", "solid"),
     "elsewhere": _Look("Loaded from a file", "⇪", "#8f6bd0", "double"),
     "recorded": _Look("Recorded on another machine", "⌂", "#8f6bd0", "dashed"),
+    "none": _Look("Nothing is measured on this page", "–", "#7b828d", "solid"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from core.lesson.quantities import kv_cache, one_token, prefill_and_decode
+from core.lesson.quantities import hardware_generations, kv_cache, one_token, prefill_and_decode
 from core.lesson.quantities.quantity import Quantity
 
 #: Lesson id -> name -> function.
@@ -13,4 +13,5 @@ REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
     "one_token": one_token.QUANTITIES,
     "prefill_and_decode": prefill_and_decode.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,
+    "hardware_generations": hardware_generations.QUANTITIES,
 }

@@ -65,7 +65,7 @@ def _one(lesson: Lesson, instance: Instance) -> None:
     key = f"{lesson.id}_{instance.exercise.id}"
     with st.form(f"{key}_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
-            f"Your answer in {plain(instance.exercise.unit)}",
+            f"Your answer in {plain(instance.exercise.unit)}" if instance.exercise.unit else "Your answer",
             key=f"{key}_answer",
             max_chars=LONGEST_ANSWER,
             help=plain(f"{instance.tolerance_text} A unit may stand behind the number."),

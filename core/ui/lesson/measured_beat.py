@@ -23,6 +23,9 @@ from core.ui.state_card import state_card
 def show(lesson: Lesson) -> None:
     """Draw the beat in the state it is in."""
     st.header("Measured beside predicted", anchor=False)
+    if not lesson.measurement.runs:
+        state_card("none", lesson.measurement.words)
+        return
     st.markdown(plain(lesson.measurement.words))
     measuring.advance(lesson)
     if runs.job() is not None:

@@ -1,0 +1,93 @@
+"""What a later chip does for a workload: the same answers predicted on two chips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from core.analytic.latency import speed
+from core.analytic.memory import footprint
+from core.lesson.amount import LessonCase
+from core.lesson.quantities.chip_pair import chip
+
+#: Name -> users served at once, prompt tokens and answer tokens of each.
+WORKLOADS: Final[dict[str, tuple[int, int, int]]] = {
+    "one user chats": (1, 1024, 256),
+    "64 users chat": (64, 1024, 256),
+    "long prompts": (1, 32_768, 16),
+}
+YOURS: Final = "your scenario"
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One workload on the two chips.
+
+    Attributes:
+        name: of the workload. users, input_tokens, output_tokens: what it is.
+        earlier_s, later_s: until the last token, on each chip. prefill_share: of the time on the earlier.
+        fits: whether the later chip's memory holds it; None where that is not known.
+    """
+
+    name: str
+    users: int
+    input_tokens: int
+    output_tokens: int
+    earlier_s: float
+    later_s: float
+    prefill_share: float
+    fits: bool | None
+
+    @property
+    def factor(self) -> float:
+        """How many times as fast the later chip is."""
+        return self.earlier_s / self.later_s
+
+
+def gains(case: LessonCase) -> list[Gain]:
+    """Each workload, and the visitor's own, predicted on both chips with the scenario's model and formats.
+
+    Raises:
+        FormatError: one of the chips cannot compute in the scenario's formats.
+    """
+    scenario = case.scenario
+    own = (scenario.batch, scenario.input_tokens, scenario.output_tokens)
+    return [_gain(case, name, *sizes) for name, sizes in {**WORKLOADS, YOURS: own}.items()]
+
+
+def _gain(case: LessonCase, name: str, users: int, input_tokens: int, output_tokens: int) -> Gain:
+    earlier, later = (
+        speed(
+            case.model,
+            chip(case, setting),
+            batch=users,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            weights=case.scenario.weights,
+            kv=case.scenario.kv,
+        )
+        for setting in ("earlier", "later")
+    )
+    need = footprint(
+        case.model,
+        chip(case, "later"),
+        batch=users,
+        context=input_tokens + output_tokens,
+        weights=case.scenario.weights,
+        kv=case.scenario.kv,
+    )
+    return Gain(
+        name=name,
+        users=users,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        earlier_s=float(earlier.end_to_end_s),
+        later_s=float(later.end_to_end_s),
+        prefill_share=float(earlier.ttft_s / earlier.end_to_end_s),
+        fits=None if need.fits is None else bool(need.fits),
+    )
+
+
+def named_gain(case: LessonCase, name: str) -> float:
+    """How many times as fast the later chip is at one of the workloads."""
+    return _gain(case, name, *WORKLOADS[name]).factor

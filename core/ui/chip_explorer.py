@@ -1,0 +1,199 @@
+"""Every chip of the catalogue: sort, compare, and see which formats each generation multiplies.
+
+The choices are the visitor's own and stay for the visit; a link carries the scenario and the lesson's
+controls, not these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from core.catalog.accelerators import COMPUTE_FORMATS, accelerators
+from core.lesson.quantities.chip_catalogue import (
+    CLASSES,
+    COLUMNS,
+    ChipRow,
+    chip_row,
+    chip_rows,
+    generations,
+)
+from core.ui import export, picture, print_view, prose
+from core.ui.figures.chip_map import ChipDot, chip_map
+from core.ui.table import Blank, Cell
+
+_EVERY: Final = "every kind"
+_KINDS: Final = (_EVERY, *CLASSES.values())
+_FIRST_ROWS: Final = 12
+_MOST_COMPARED: Final = 4
+_CHOSEN: Final = ("a100-sxm-80gb", "b200-sxm")
+#: Columns of the sorted table; the comparison shows all of them.
+_SHOWN: Final = (
+    "memory, GB", "bandwidth, GB/s", "16 bits, TFLOP/s", "8 bits, TFLOP/s", "4 bits, TFLOP/s",
+)  # fmt: skip
+
+
+def show() -> None:
+    """Draw the explorer. The body of a fragment."""
+    st.header("Every chip of the catalogue", anchor=False)
+    kind, sort_by = _choices()
+    classes = [key for key, name in CLASSES.items() if kind in (_EVERY, name)]
+    rows = chip_rows(classes, sort_by)
+    _sorted(rows, sort_by)
+    chosen = _compared()
+    left, right = st.columns([1, 1], gap="large")
+    with left:
+        picture.show(chip_map(_dots(rows, chosen)), key="chips_map")
+    with right:
+        _compare(chosen)
+    _formats(classes)
+
+
+def _choices() -> tuple[str, str]:
+    left, right, _ = st.columns([1, 1, 1])
+    with left:
+        kind = st.selectbox("Chips", _KINDS, index=1, key="chips_kind", persist_state="session")
+    with right:
+        sort_by = st.selectbox(
+            "Sort by",
+            list(COLUMNS),
+            index=list(COLUMNS).index("bandwidth, GB/s"),
+            key="chips_sort",
+            persist_state="session",
+            help="The largest first; for power and price the smallest first. What is unknown comes last.",
+        )
+    # What the browser sends is checked here; its options are only what it offered.
+    return kind if kind in _KINDS else _EVERY, sort_by if sort_by in COLUMNS else "bandwidth, GB/s"
+
+
+def _compared() -> list[str]:
+    known = accelerators()
+    chosen = st.multiselect(
+        f"Compare up to {_MOST_COMPARED}",
+        list(known),
+        default=list(_CHOSEN),
+        format_func=lambda key: chip_row(key).title,
+        max_selections=_MOST_COMPARED,
+        key="chips_compared",
+        persist_state="session",
+    )
+    return [key for key in chosen if key in known][:_MOST_COMPARED]
+
+
+def _sorted(rows: Sequence[ChipRow], sort_by: str) -> None:
+    names = [name for name in dict.fromkeys((sort_by, *_SHOWN)) if name != "year"]
+    places = [list(COLUMNS).index(name) for name in names]
+    every = print_view.is_on() or st.toggle(
+        f"Show all {len(rows)}", key="chips_all", persist_state="session", disabled=len(rows) <= _FIRST_ROWS
+    )
+    shown = rows if every else rows[:_FIRST_ROWS]
+    export.show_table(
+        ("chip", "generation, year", *names),
+        [(row.title, _generation(row), *(_cell(row, place) for place in places)) for row in shown],
+        key="chips_sorted",
+        file_name="chips",
+        label=f"Chips, sorted by {sort_by}",
+    )
+    prose.small(
+        "All peaks are dense and all links one direction. An announced chip was measured by nobody but its "
+        "maker. A dash: the chip has no such arithmetic."
+    )
+
+
+def _generation(row: ChipRow) -> str:
+    year = row.values[list(COLUMNS).index("year")]
+    return row.generation if year is None else f"{row.generation}, {year:.0f}"
+
+
+def _cell(row: ChipRow, place: int) -> Cell:
+    """A peak that is absent is not supported; anything else that is absent is unknown."""
+    value = row.values[place]
+    if value is None and "bits, TFLOP/s" in list(COLUMNS)[place]:
+        return Blank.DOES_NOT_APPLY
+    return f"{value:.0f}" if list(COLUMNS)[place] == "year" and value is not None else value
+
+
+def _dots(rows: Sequence[ChipRow], chosen: Sequence[str]) -> list[ChipDot]:
+    """The sorted chips, and the chosen ones wherever they belong."""
+    listed = {row.id for row in rows}
+    every = [*rows, *(chip_row(key) for key in chosen if key not in listed)]
+    bandwidth, peak = (list(COLUMNS).index(name) for name in ("bandwidth, GB/s", "16 bits, TFLOP/s"))
+    return [
+        ChipDot(
+            row.name, row.values[bandwidth] or 0.0, row.values[peak] or 0.0, row.announced, row.id in chosen
+        )
+        for row in every
+        if row.values[peak] and row.values[bandwidth]
+    ]
+
+
+def _compare(chosen: Sequence[str]) -> None:
+    """The chosen chips side by side, and the factor of the last over the first."""
+    if not chosen:
+        prose.small("Choose chips above to hold them side by side.")
+        return
+    rows = [chip_row(key) for key in chosen]
+    table: list[tuple[Cell, ...]] = []
+    for place, name in enumerate(COLUMNS):
+        first, last = rows[0].values[place], rows[-1].values[place]
+        known = first is not None and last is not None and name != "year"
+        factor = last / first if known and first and last else Blank.DOES_NOT_APPLY
+        table.append((name, *(_cell(row, place) for row in rows), factor))
+    export.show_table(
+        ("what", *(row.title for row in rows), "last / first"),
+        table,
+        key="chips_side_by_side",
+        file_name="chips-compared",
+        label="Chosen chips side by side",
+    )
+    _sources(chosen)
+
+
+def _sources(chosen: Sequence[str]) -> None:
+    part = print_view.fold("Where these numbers come from", key="chips_sources")
+    if not part.open:
+        return
+    rows = [
+        (
+            accelerators()[key].name,
+            name.replace("_", " "),
+            fact.value,
+            fact.unit,
+            fact.date,
+            fact.note,
+            fact.source,
+        )
+        for key in chosen
+        for name, fact in accelerators()[key].facts.items()
+    ]
+    with part.place:
+        export.show_table(
+            ("chip", "fact", "value", "unit", "read on", "note", "source"),
+            rows,
+            key="chips_facts",
+            file_name="chip-facts",
+            label="Facts and their sources",
+        )
+
+
+def _formats(classes: Sequence[str]) -> None:
+    st.subheader("Which formats each generation multiplies", anchor=False)
+    export.show_table(
+        ("generation", *(f"{name}, TFLOP/s" for name in COMPUTE_FORMATS)),
+        [
+            (
+                g.title,
+                *(g.peaks.get(name, Blank.DOES_NOT_APPLY) for name in COMPUTE_FORMATS),
+            )
+            for g in generations(classes)
+        ],
+        key="chips_formats",
+        file_name="formats-by-generation",
+        label="Dense peak of each generation in each format",
+    )
+    prose.small(
+        "The best dense peak among a generation's chips. A dash means that its matrix units do not multiply "
+        "this format; weights stored in it are widened first, which saves reading but no arithmetic."
+    )

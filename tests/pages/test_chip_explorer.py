@@ -1,0 +1,57 @@
+"""The catalogue of page 21: sort, compare, formats by generation, sources, and what a browser may send."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.lesson.quantities.chip_catalogue import COLUMNS, chip_rows
+from tests.pages.conftest import Open, settled, words
+
+pytestmark = pytest.mark.page
+STEM = "hardware_generations"
+
+
+def table(app: AppTest, label: str) -> str:
+    return next(item.value for item in app.html if f'aria-label="{label}' in item.value)
+
+
+def test_the_catalogue_is_sorted_and_marked(open_app: Open) -> None:
+    app = open_app(STEM)
+    shown = table(app, "Chips, sorted by bandwidth")
+    first = chip_rows(["hbm"], "bandwidth, GB/s")[0].title
+    assert first in shown
+    assert "(announced)" in shown
+    settled(app.selectbox(key="chips_sort").set_value("price from, $/h").run())
+    cheapest = chip_rows(["hbm"], "price from, $/h")[0].title
+    assert cheapest in table(app, "Chips, sorted by price")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_column_sorts_every_kind(open_app: Open, column: str) -> None:
+    app = open_app(STEM)
+    settled(app.selectbox(key="chips_kind").set_value("every kind").run())
+    settled(app.selectbox(key="chips_sort").set_value(column).run())
+    settled(app.toggle(key="chips_all").set_value(True).run())
+    shown = table(app, f"Chips, sorted by {column}".replace("$", "$"))
+    assert "Raspberry Pi 5" in shown
+    assert "NVIDIA Rubin (per GPU) (announced)" in shown
+
+
+def test_chips_are_held_side_by_side_with_their_sources(open_app: Open) -> None:
+    app = open_app(STEM)
+    settled(app.multiselect(key="chips_compared").set_value(["h100-sxm-80gb", "mi300x"]).run())
+    shown = table(app, "Chosen chips side by side")
+    assert "AMD Instinct MI300X" in shown
+    assert "1.58" in shown  # 5.3 over 3.35 TB/s
+    app.session_state["chips_sources"] = True
+    settled(app.run())
+    facts = table(app, "Facts and their sources")
+    assert "https://" in facts
+    settled(app.multiselect(key="chips_compared").set_value([]).run())
+    assert "Choose chips above" in words(app)
+
+
+def test_formats_by_generation(open_app: Open) -> None:
+    app = open_app(STEM)
+    shown = table(app, "Dense peak of each generation")
+    assert "NVIDIA Volta (2017 to 2018)" in shown
+    assert "announced" in shown

@@ -101,7 +101,7 @@ class _Parts:
         """The table in its format, and a head that reads the same memory."""
         if self.plan.table.id == "int8":
             rows = rows8(words, torch.bfloat16)
-            return ByteTable(rows.bytes, rows.scale, self.dtype), byte_kernel(rows)
+            return ByteTable(rows.bytes, rows.scale, self.dtype), byte_kernel(rows, None, self.choices)
         kept = words.to(DTYPES[self.plan.table.id])
         return PlainTable(kept), plain_kernel(kept)
 

@@ -17,6 +17,8 @@ from core.engine.quantise import Rows8
 
 #: More rows than a batch can have: the kernel for few rows serves all.
 ALWAYS: Final = 2**31
+#: Weights that torch's int8 kernel takes at a time.
+_LANES: Final = 16
 
 
 class LinearKernel(Protocol):
@@ -158,16 +160,24 @@ class HalfLinear(SwitchedLinear):
 
 
 class ByteLinear(SwitchedLinear):
-    """int8 weight-only: bf16 rows times int8 weights."""
+    """int8 weight-only: bf16 rows times int8 weights.
+
+    torch's kernel takes 16 weights at a time and reads past the end of a matrix whose rows are no
+    multiple of that, so such a matrix is always unpacked.
+    """
 
     few_name = "_weight_int8pack_mm"
     many_name = "int8 to bf16, F.linear"
 
     def __init__(self, rows: Rows8, bias: Tensor | None) -> None:
         super().__init__((rows.bytes, rows.scale), bias)
+        if rows.bytes.shape[1] % _LANES:
+            self.few_name = self.many_name
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
+        if self.few_name == self.many_name:
+            return self.many_rows(rows)
         return torch._weight_int8pack_mm(rows, *self.tensors)
 
     def many_rows(self, rows: Tensor) -> Tensor:

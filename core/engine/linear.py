@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from core.catalog.formats import number_format
-from core.engine import kernels
+from core.engine import kernels, native
 from core.engine.choice import KernelChoices
 from core.engine.kernels import LinearKernel, PlainLinear, SwitchedLinear
 from core.engine.nibble_kernels import CpuNibbleLinear, CudaNibbleLinear, PlainNibbleLinear
@@ -80,7 +80,7 @@ def settled(
 
 def _dense(dense: Tensor, fmt: str, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     if fmt == "int8":
-        return kernels.ByteLinear(rows8(dense, torch.bfloat16), bias)
+        return byte_kernel(rows8(dense, torch.bfloat16), bias, choices)
     if fmt == "int8-dynamic":
         return kernels.DynamicByteLinear(rows8(dense, torch.float32), bias)
     kept = dense.to(DTYPES[fmt]).contiguous()
@@ -94,9 +94,19 @@ def _dense(dense: Tensor, fmt: str, bias: Tensor | None, choices: KernelChoices)
     return choices.fastest(candidates, f"plain or packed {fmt} {kept.shape[0]}x{kept.shape[1]}", example)
 
 
-def byte_kernel(rows: Rows8) -> LinearKernel:
+def byte_kernel(rows: Rows8, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """int8 weight-only from rows that are quantised already, and that a table may share."""
-    return kernels.ByteLinear(rows, None)
+    stock = kernels.ByteLinear(rows, bias)
+    product = native.int8_product() if native.takes(rows) else None
+    if product is None:
+        return stock
+    candidates: list[Callable[[], LinearKernel]] = [
+        lambda: stock,
+        lambda: native.NativeByteLinear(rows, bias, product),
+    ]
+    example = torch.ones(1, rows.bytes.shape[1], dtype=torch.bfloat16)
+    outputs, inputs = rows.bytes.shape
+    return choices.fastest(candidates, f"stock or C++ int8 {outputs}x{inputs}", example)
 
 
 def _moved4(groups: Groups4, device: torch.device) -> Groups4:

@@ -1,0 +1,102 @@
+"""The C++ product is the product of the stored weights, and its absence costs nothing but speed."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from core.engine import native
+from core.engine.linear import make_linear
+from core.engine.quantise import Rows8, rows8
+
+pytestmark = pytest.mark.torch
+
+needs_compiler = pytest.mark.skipif(native.int8_product() is None, reason="The product needs a C++ compiler.")
+
+
+@pytest.fixture
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("LLM_LAB_CACHE", str(tmp_path))
+    native.int8_product.cache_clear()
+    yield
+    native.int8_product.cache_clear()
+
+
+def quantised(outputs: int, inputs: int) -> Rows8:
+    torch.manual_seed(outputs + inputs)
+    return rows8(torch.randn(outputs, inputs), torch.bfloat16)
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 9])
+@pytest.mark.parametrize("shape", [(1, 16), (17, 48), (256, 576), (33, 1536)])
+@torch.inference_mode()
+def test_the_product_is_that_of_the_stored_weights(shape: tuple[int, int], count: int) -> None:
+    rows, bias = quantised(*shape), torch.randn(shape[0]).bfloat16()
+    assert native.takes(rows)
+    product = native.int8_product()
+    assert product is not None
+    inputs = torch.randn(count, shape[1]).bfloat16()
+    exact = inputs.double() @ rows.dense().double().T
+    plain = native.NativeByteLinear(rows, None, product).few_rows(inputs)
+    largest = exact.abs().max()
+    assert ((plain.double() - exact).abs() <= 2**-8 * exact.abs() + 1e-5 * largest).all(), (
+        "rounded to bf16 once"
+    )
+    moved = native.NativeByteLinear(rows, bias, product)(inputs)
+    assert torch.equal(moved, plain + bias)
+
+
+@needs_compiler
+@torch.inference_mode()
+def test_numbers_that_are_not_finite_stay_so_and_rows_may_lie_apart() -> None:
+    rows, product = quantised(8, 32), native.int8_product()
+    assert product is not None
+    kernel = native.NativeByteLinear(rows, None, product)
+    wild = torch.full((1, 32), float("nan")).bfloat16()
+    assert kernel.few_rows(wild).isnan().all()
+    apart = torch.randn(32, 3).bfloat16().t()
+    assert torch.equal(kernel.few_rows(apart), kernel.few_rows(apart.contiguous()))
+
+
+def test_rows_that_do_not_fill_the_lanes_are_left_to_torch() -> None:
+    assert not native.takes(quantised(4, 24))
+    rows, inputs = quantised(4, 24), torch.randn(1, 24).bfloat16()
+    kernel = make_linear(rows.dense(), "int8", "cpu")
+    assert kernel.name == "int8 to bf16, F.linear", "torch's packed kernel reads past such rows"
+    assert torch.allclose(kernel(inputs).float(), inputs.float() @ rows.dense().T, rtol=0.02, atol=0.05)
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_without_a_compiler_torch_multiplies_and_the_log_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert not native.takes(quantised(8, 32))
+    (record,) = caplog.records
+    assert "none of g++, clang++, c++ is installed" in record.getMessage()
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_a_compiler_that_fails_leaves_no_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(command: list[str], **_: object) -> None:
+        raise subprocess.CalledProcessError(1, command)
+
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    monkeypatch.setattr("subprocess.run", fails)
+    assert native.int8_product() is None
+    assert caplog.records
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@needs_compiler
+@pytest.mark.usefixtures("_fresh")
+def test_it_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert native.int8_product() is not None
+    native.int8_product.cache_clear()
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("it was there"))
+    assert native.int8_product() is not None

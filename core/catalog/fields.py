@@ -98,8 +98,15 @@ class Fields:
         return one if isinstance(one, int | float) and not isinstance(one, bool) else found
 
     def at(self, layer: int) -> Fields:
-        """The same fields, with per-layer lists read for one layer."""
-        return replace(self, layer=layer)
+        """The same fields for one layer: its entry of per-layer lists, and what is said of it alone.
+
+        ``per_layer_config`` holds, by number, what differs in a layer.
+        """
+        table = self.table("per_layer_config")
+        names = (str(layer), f"{layer:02}", f"{layer:03}")
+        own = next((found for name in names if table and (found := table.table(name))), None)
+        values = self.values if own is None else {**self.values, **own.values}
+        return replace(self, values=values, layer=layer)
 
     def has(self, key: str) -> bool:
         """Whether the config says anything under this key."""

@@ -92,7 +92,7 @@ def read_config(
         hidden_size=fields.count("hidden_size"),
         vocab_size=fields.count("vocab_size"),
         layers=decoder.layers,
-        tied_embeddings=fields.flag("tie_word_embeddings", family.tied),
+        tied_embeddings=_is_tied(fields, outer, family),
         max_context=_max_context(fields, scaling),
         rope_theta=(_rope_table(fields) or fields).real("rope_theta", fields.real("rope_theta", 10_000.0)),
         rms_norm_eps=fields.real("rms_norm_eps", 1e-6),
@@ -115,6 +115,12 @@ def read_config(
         extras=decoder.extras + extras(spec, family, fields, outer or config),
         notes=tuple(fields.notes),
     )
+
+
+def _is_tied(fields: Fields, outer: Mapping[str, object], family: Family) -> bool:
+    """The head belongs to the whole model, so the outer config's word counts before the text model's."""
+    inner = fields.flag("tie_word_embeddings", family.tied)
+    return Fields(outer).flag("tie_word_embeddings", inner)
 
 
 def _family(fields: Fields, outer: Mapping[str, object]) -> tuple[str, Family]:

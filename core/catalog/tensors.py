@@ -15,8 +15,7 @@ from core.catalog.mixers import Attention, CompressedAttention, LatentAttention
 from core.catalog.model import Layer, Mixer, ModelSpec
 from core.catalog.state_mixers import LinearAttention, Mamba, Mamba2, ShortConvolution
 
-#: What a tensor is for, and so which format it is kept in: a layer's matrix, an expert's, a small
-#: matrix that stays in the format of the activations, the head, an input table, a vector.
+#: What a tensor is for, and so which format it is kept in; "small" matrices stay 16-bit with vectors.
 Role = Literal["linear", "expert", "small", "head", "table", "vector"]
 
 
@@ -54,7 +53,7 @@ def layer_weights(layer: Layer, hidden_size: int) -> Weights:
     weights = {**norms, **mixer, **mlp, **_streams(layer, hidden_size), **_per_layer(layer, hidden_size)}
     if layer.others:
         weights["others"] = tuple(_vector(part.parameters or 0) for part in layer.others)
-    return {name: tensors for name, tensors in weights.items() if sum(tensor.count for tensor in tensors)}
+    return _without_empty(weights)
 
 
 def outer_weights(model: ModelSpec) -> Weights:
@@ -79,13 +78,16 @@ def outer_weights(model: ModelSpec) -> Weights:
         weights["others"] = tuple(_vector(part.parameters or 0) for part in model.others)
     bias = (_vector(model.vocab_size),) if model.head_bias else ()
     weights["lm_head"] = (Weight("head", model.vocab_size, table), *bias)
-    return {name: tensors for name, tensors in weights.items() if sum(tensor.count for tensor in tensors)}
+    return _without_empty(weights)
+
+
+def _without_empty(weights: Weights) -> Weights:
+    return {name: tensors for name, tensors in weights.items() if any(tensor.count for tensor in tensors)}
 
 
 def linear(out_features: int, in_features: int, *, bias: bool = False) -> tuple[Weight, ...]:
     """A layer's matrix, and its bias where it has one."""
-    matrix = Weight("linear", out_features, in_features)
-    return (matrix, _vector(out_features)) if bias else (matrix,)
+    return (Weight("linear", out_features, in_features), *((_vector(out_features),) if bias else ()))
 
 
 def _vector(length: int) -> Weight:
@@ -101,7 +103,7 @@ def _small(out_features: int, in_features: int) -> Weight:
 
 @singledispatch
 def _mixer(mixer: Mixer, hidden: int) -> Weights:
-    raise NotImplementedError(f"no tensors are known for {type(mixer).__name__} of width {hidden}")
+    raise NotImplementedError(f"{type(mixer).__name__} of width {hidden}")
 
 
 @_mixer.register
@@ -111,11 +113,13 @@ def _attention(mixer: Attention, hidden: int) -> Weights:
         norms = (_vector(mixer.head_dim), _vector(mixer.head_dim))
     else:
         norms = (_vector(mixer.qk_norm_values),)
+    # A gate as wide as the queries is a part of their projection, and has its bias.
+    gate_bias = mixer.qkv_bias and mixer.gate_features == mixer.query_features
     return {
         "qkv": linear(mixer.qkv_features, hidden, bias=mixer.qkv_bias),
         "qk_norm": norms if mixer.qk_norm else (),
         "sinks": (_vector(mixer.num_heads if mixer.sinks else 0),),
-        "attention_gate": linear(mixer.gate_features, hidden),
+        "attention_gate": linear(mixer.gate_features, hidden, bias=gate_bias),
         "output": linear(hidden, mixer.output_features, bias=mixer.output_bias),
     }
 
@@ -246,9 +250,7 @@ def _convolution(channels: int, kernel: int, *, bias: bool) -> tuple[Weight, ...
 
 
 def _feed_forward(part: FeedForward, hidden: int) -> Weights:
-    if isinstance(part, DenseMLP):
-        return _dense(part, hidden)
-    return _experts(part, hidden)
+    return _dense(part, hidden) if isinstance(part, DenseMLP) else _experts(part, hidden)
 
 
 def _dense(mlp: DenseMLP, hidden: int) -> Weights:
@@ -293,7 +295,6 @@ def _streams(layer: Layer, hidden: int) -> Weights:
 
 
 def _per_layer(layer: Layer, hidden: int) -> Weights:
-    size = layer.per_layer_input
-    if not size:
+    if not (size := layer.per_layer_input):
         return {}
     return {"per_layer_input": (*linear(size, hidden), *linear(hidden, size), _vector(hidden))}

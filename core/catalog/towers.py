@@ -53,7 +53,8 @@ def _siglip(table: Fields, outer: Fields, hidden_size: int) -> int:
     embedding = (3 * patch**2 + 1) * width + places * width
     layers = table.count("num_hidden_layers") * _plain_layer(width, inner)
     projection = width * hidden_size + width if (outer.text("model_type") or "").startswith("gemma3") else 0
-    return embedding + layers + 2 * width + projection
+    pooling = _plain_layer(width, inner) - width if table.flag("vision_use_head", default=True) else 0
+    return embedding + layers + 2 * width + projection + pooling
 
 
 def _gemma4(table: Fields, _: Fields, hidden_size: int) -> int:

@@ -101,7 +101,10 @@ def _gemma4_layer(fields: Fields, kind: str, shares_cache: bool) -> Layer:
 
 def _global_heads(fields: Fields, mixer: Attention) -> Attention:
     """Heads of a global layer: null means that they are like the others."""
-    dim = fields.count_or("global_head_dim", _GLOBAL_HEAD_DIM)
+    if fields.has("per_layer_config"):  # says it of each layer
+        dim = mixer.head_dim
+    else:
+        dim = fields.count_or("global_head_dim", _GLOBAL_HEAD_DIM)
     one = fields.flag("attention_k_eq_v", default=False)
     kv_heads = fields.optional_count("num_global_key_value_heads")
     return replace(

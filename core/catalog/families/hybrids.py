@@ -136,8 +136,10 @@ def nemotron_h(fields: Fields) -> Decoder:
 
 
 def _pattern(fields: Fields) -> list[str]:
-    text, layers = fields.text("hybrid_override_pattern"), num_layers(fields)
+    text = fields.text("hybrid_override_pattern")
     listed = fields.texts("layers_block_type") or fields.texts("layer_types")
+    stated = fields.optional_count("num_hidden_layers")
+    layers = stated or len(text or listed or ()) or num_layers(fields)
     if text is None and listed is not None:
         renamed = ["mamba" if name == "linear_attention" else name for name in listed]
         return listed_kinds("layers_block_type", renamed, layers)
@@ -181,7 +183,7 @@ def granite_hybrid(fields: Fields) -> Decoder:
         shared = dense(at, key="shared_intermediate_size")
         part = experts(at, key="intermediate_size", shared=shared) if has_experts else shared
         heads = attention(at, qkv_bias=bias, output_bias=bias, rotary=rotary)
-        return Layer(_mamba2(fields, at, "mamba_") if kind == "mamba" else heads, part, _MIXER_NORMS)
+        return Layer(heads if kind == "full" else _mamba2(fields, at, "mamba_"), part, _MIXER_NORMS)
 
     return Decoder(stack(fields, names, layer), positions="rotary" if rotary else "none")
 

@@ -96,7 +96,7 @@ def deepseek_v4(fields: Fields) -> Decoder:
     sparse = min((ratio for ratio in ratios if ratio), default=0)
     routed = biased_router(fields)
     plain = experts(fields, shared=routed.shared)
-    hashed = fields.number_or("num_hash_layers", 0)
+    hashed = _num_hashed(fields)
     streams = fields.optional_count("hc_mult") or 1
 
     def layer(at: Fields, kind: tuple[int, bool]) -> Layer:
@@ -130,8 +130,12 @@ def _engram(fields: Fields) -> tuple[Part, ...]:
 
 
 def _ratios(fields: Fields) -> list[int]:
+    """Tokens an entry in each layer: a list, or names of kinds with a rate each (newer files)."""
     layers = num_layers(fields)
     ratios = fields.counts("compress_ratios")
+    rates, names = fields.table("compress_rates"), fields.texts("layer_types")
+    if ratios is None and rates is not None and names is not None:
+        ratios = [0 if name == "sliding_attention" else rates.count(name) for name in names]
     if ratios is None:
         raise ConfigError(
             "The config must state compress_ratios; it is missing or null. Paste the whole file."
@@ -142,6 +146,12 @@ def _ratios(fields: Fields) -> list[int]:
             "Correct the config."
         )
     return ratios[:layers]
+
+
+def _num_hashed(fields: Fields) -> int:
+    """How many of the first layers choose experts by the token's number."""
+    named = fields.texts("mlp_layer_types") or []
+    return fields.number_or("num_hash_layers", named.count("hash_moe"))
 
 
 def _compressed(fields: Fields, ratio: int, *, overlapping: bool) -> CompressedAttention:

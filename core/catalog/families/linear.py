@@ -74,14 +74,7 @@ def _delta_net(fields: Fields) -> LinearAttention:
 
 def kimi_linear(fields: Fields) -> Decoder:
     """Kimi Linear and K3: Kimi delta attention in the layers that are listed, latent attention elsewhere."""
-    table = fields.table("linear_attn_config")
-    linear = set((table.counts("kda_layers") or []) if table else [])
-    if table is None or not linear:
-        raise ConfigError(
-            "The config must state linear_attn_config with its kda_layers; they are missing or null. "
-            "Paste the whole file."
-        )
-    delta = _kimi_delta(table)
+    delta, linear = _kimi_layers(fields)
     latent = latent_attention(fields)
     if fields.flag("mla_use_output_gate", default=False):
         latent = replace(latent, gate_features=latent.output_features)
@@ -95,15 +88,28 @@ def kimi_linear(fields: Fields) -> Decoder:
     def layer(at: Fields, kind: tuple[bool, bool]) -> Layer:
         return Layer(delta if kind[0] else latent, routed if kind[1] else dense(at), _MIXER_NORMS)
 
-    # Layers are numbered from one in this list.
-    names = [(index + 1 in linear, sparse) for index, sparse in enumerate(moe_layers(fields))]
-    return Decoder(stack(fields, names, layer))
+    return Decoder(stack(fields, list(zip(linear, moe_layers(fields), strict=True)), layer))
 
 
-def _kimi_delta(table: Fields) -> LinearAttention:
-    heads, dim = table.count("num_attention_heads"), table.count("head_dim")
+def _kimi_layers(fields: Fields) -> tuple[LinearAttention, list[bool]]:
+    """The delta attention and which layers have it: a table of its own, or keys of newer files."""
+    table = fields.table("linear_attn_config")
+    if table is not None and table.has("kda_layers"):
+        chosen = set(table.counts("kda_layers") or [])  # numbered from one
+        delta = _kimi_delta(table, "num_attention_heads", "head_dim", "short_conv_kernel_size")
+        return delta, [index + 1 in chosen for index in range(num_layers(fields))]
+    if not fields.has("linear_num_heads"):
+        raise ConfigError(
+            "The config must state linear_attn_config with its kda_layers; they are missing or null. "
+            "Paste the whole file."
+        )
+    delta = _kimi_delta(fields, "linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim")
+    return delta, [name == "linear" for name in kinds(fields, every_nth(4, "linear"))]
+
+
+def _kimi_delta(table: Fields, number: str, width: str, taps: str) -> LinearAttention:
+    heads, dim, kernel = table.count(number), table.count(width), table.count(taps)
     full = table.flag("use_full_rank_gate", default=False)
-    kernel = table.count("short_conv_kernel_size")
     return LinearAttention(
         heads, heads, dim, dim, kernel, "channel", gate_rank=None if full else dim, norm_size=dim
     )

@@ -55,9 +55,12 @@ def _full(fields: Fields) -> list[str]:
 
 def mixtral(fields: Fields) -> Decoder:
     """Mixtral: no biases; the experts' width is the config's intermediate size."""
-    names = kinds(fields, all_sliding)
+    bias = fields.flag("attention_bias", default=False)  # Granite
     return mixture(
-        fields, names, lambda at, _: attention(at), lambda at: experts(at, key="intermediate_size")
+        fields,
+        kinds(fields, all_sliding),
+        lambda at, _: attention(at, qkv_bias=bias, output_bias=bias),
+        lambda at: experts(at, key="intermediate_size"),
     )
 
 
@@ -209,20 +212,20 @@ def mimo_v2(fields: Fields) -> Decoder:
     """MiMo-V2: keys wider than values, heads that differ between global and windowed layers, sinks."""
 
     def heads(at: Fields, kind: str) -> Attention:
-        windowed = kind == "sliding"
-        own = "swa_" if windowed else ""
+        windowed = kind == "sliding" and not at.has("per_layer_config")
+        own = "swa_"
         values = dict(at.values)
         for key in ("num_attention_heads", "num_key_value_heads", "head_dim", "v_head_dim"):
-            if windowed and at.has(own + key):
-                values[key] = at.value(own + key)
+            if windowed and (at.has(own + key) or own + key in at.defaults):
+                values[key] = at.count(own + key)
         sized = replace(at, values=values)
         bias = at.flag("attention_bias", default=False)
         mixer = attention(sized, qkv_bias=bias)
-        key = "add_swa_attention_sink_bias" if windowed else "add_full_attention_sink_bias"
+        key = "add_swa_attention_sink_bias" if kind == "sliding" else "add_full_attention_sink_bias"
         return replace(
             mixer,
             value_dim=sized.optional_count("v_head_dim"),
-            sinks=at.flag(key, default=windowed),
+            sinks=at.flag(key, default=kind == "sliding"),
         )
 
     return mixture(fields, kinds(fields, every_nth(6)), heads, biased_router)

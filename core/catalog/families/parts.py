@@ -41,7 +41,7 @@ def stack(fields: Fields, kinds: Sequence[Kind], build: Callable[[Fields, Kind],
     by_layer = {key: value for key in _PER_LAYER if isinstance(value := fields.value(key), list)}
     for key, value in by_layer.items():
         one_each(key, value, len(kinds))
-    if by_layer:
+    if by_layer or fields.has("per_layer_config"):
         return tuple(build(fields.at(index), kind) for index, kind in enumerate(kinds))
     made = {kind: build(fields, kind) for kind in dict.fromkeys(kinds)}
     return tuple(made[kind] for kind in kinds)
@@ -134,7 +134,10 @@ def kinds(fields: Fields, default: Callable[[int], str]) -> list[str]:
     layers = num_layers(fields)
     listed = fields.texts("layer_types")
     if listed is not None:
-        return listed_kinds("layer_types", listed, layers)
+        # Some lists go on with the layers of a draft module.
+        drafts = fields.number_or("num_nextn_predict_layers", 0)
+        own = listed[:layers] if len(listed) == layers + drafts else listed
+        return listed_kinds("layer_types", own, layers)
     flags = fields.counts("hybrid_layer_pattern")
     if flags is not None:
         one_each("hybrid_layer_pattern", flags, layers)
@@ -247,11 +250,15 @@ def shared_experts(fields: Fields, width: int) -> DenseMLP | None:
 def moe_layers(fields: Fields) -> list[bool]:
     """Which layers have experts, by whichever keys the config says it.
 
-    ``moe_layer_freq`` as a list; ``moe_layers_enum`` or ``moe_layers`` as indices;
-    ``expert_layer_period`` and its offset; ``mlp_only_layers`` with ``decoder_sparse_step``;
-    ``first_k_dense_replace`` with a frequency.
+    ``mlp_layer_types`` ("dense" or another word); ``moe_layer_freq`` as a list; ``moe_layers_enum`` or
+    ``moe_layers`` as indices; ``expert_layer_period`` and its offset; ``mlp_only_layers`` with
+    ``decoder_sparse_step``; ``first_k_dense_replace`` with a frequency.
     """
     layers = num_layers(fields)
+    named = fields.texts("mlp_layer_types")
+    if named is not None:
+        one_each("mlp_layer_types", named, layers)
+        return [name != "dense" for name in named]
     listed = fields.value("moe_layer_freq")
     if isinstance(listed, list):
         one_each("moe_layer_freq", listed, layers)

@@ -20,21 +20,6 @@ RUNS = 5
 CHANGES = 30
 READY_MS = 180_000
 
-#: Milliseconds from an action until the text of an element changes and fulfils a condition.
-WATCH = """
-([selector, pattern]) => new Promise((resolve) => {
-  const start = performance.now();
-  const before = document.querySelector(selector)?.innerText;
-  const look = () => {
-    const now = document.querySelector(selector)?.innerText ?? "";
-    if (now !== before && new RegExp(pattern).test(now)) resolve(performance.now() - start);
-    else requestAnimationFrame(look);
-  };
-  window.startedWatching = true;
-  look();
-})
-"""
-
 
 def measure() -> list[Figure]:
     """Time both in one browser."""
@@ -74,8 +59,9 @@ def measure() -> list[Figure]:
 
 def visitor(browser: Browser, address: str) -> Page:
     page = browser.new_context().new_page()
+    page.set_default_timeout(READY_MS)  # a loaded host calibrates more than once
     page.goto(address + "/lab?lab_tokens=32")
-    page.locator("[data-state]:not([data-state=starting])").wait_for(timeout=READY_MS)
+    page.locator("[data-state]:not([data-state=starting])").wait_for()
     page.get_by_text("Time per token over the answer").wait_for()
     return page
 
@@ -84,9 +70,12 @@ def first_token_s(page: Page, run: int) -> float:
     """From the click on Run to the first letters in the answer box; each run has a prompt of its own."""
     page.get_by_label("Prompt", exact=True).fill(f"Tell me {run + 2} things about the sea.")
     page.get_by_label("Prompt", exact=True).blur()
+    # The answer to the prompt before must be gone, or its letters would be taken for the new ones.
+    page.locator("[role=log]", has_text="appears here").wait_for()
     page.wait_for_timeout(1500)
     page.evaluate(
-        "() => { window.answered = new Promise((resolve) => {"
+        "() => { window.answered = new Promise((resolve, reject) => {"
+        "setTimeout(() => reject(new Error('No answer within 60 s.')), 60000);"
         "document.querySelector('.st-key-lab_run button').addEventListener('click', () => {"
         "const start = performance.now(); const look = () => {"
         "const text = document.querySelector('[role=log]')?.innerText ?? '';"
@@ -95,7 +84,7 @@ def first_token_s(page: Page, run: int) -> float:
     )
     page.get_by_role("button", name="Run", exact=True).click()
     waited_ms = float(page.evaluate("window.answered"))
-    page.locator("[data-state=measured], [data-state=noisy]").wait_for(timeout=READY_MS)
+    page.locator("[data-state=measured], [data-state=noisy]").wait_for()
     return waited_ms / 1000
 
 
@@ -105,8 +94,8 @@ def change_ms(page: Page) -> float:
     slider.focus()
     page.wait_for_timeout(300)
     page.evaluate(
-        "() => { const last = () => document.querySelector('.st-key-lab_steps_picture, [class*=lab_steps]');"
-        "window.changed = new Promise((resolve) => {"
+        "() => { window.changed = new Promise((resolve, reject) => {"
+        "setTimeout(() => reject(new Error('No change within 30 s.')), 30000);"
         "const roots = () => [...document.querySelectorAll('*')].filter((e) => e.shadowRoot);"
         "const picture = () => roots().map((e) => e.shadowRoot.querySelector('.picture'))"
         ".find((p) => p && p.innerText.includes('token of the answer'));"

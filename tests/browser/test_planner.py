@@ -62,6 +62,35 @@ def test_the_scenario_travels_and_back_finds_every_page_as_it_was(visit: Visit) 
     page.wait_for_url("**/?v=1&b=2")
 
 
+def test_coming_to_a_page_is_one_step_of_the_history(visit: Visit) -> None:
+    page = open_planner(visit, "?v=1&b=8")
+    steps = page.evaluate("history.length")
+    page.get_by_role("link", name="KV cache").click()
+    page.wait_for_url("**/kv_cache?v=1&b=8")
+    assert page.evaluate("history.length") == steps + 1
+    page.go_back()
+    expect(line(page)).to_contain_text("batch 8 ")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Will it fit")
+
+
+def test_the_planner_has_a_name_of_its_own_too(visit: Visit) -> None:
+    page = visit("?v=1&b=8", page_name="planner")
+    expect(line(page)).to_contain_text("batch 8 ", timeout=60_000)
+    slide(page, "Batch")
+    page.wait_for_url("**/planner?v=1&b=16")
+    expect(line(page)).to_contain_text("batch 16 ")
+    expect(page.get_by_text("Page not found")).to_have_count(0)
+    expect(page.get_by_role("link", name="Planner")).to_have_count(1)
+
+
+def test_a_lever_is_applied_by_the_keyboard(visit: Visit) -> None:
+    page = open_planner(visit)
+    page.get_by_role("button", name="Apply: int4 weights").focus()
+    page.keyboard.press("Enter")
+    expect(line(page)).to_contain_text("int4 weights")
+    page.wait_for_url("**/?v=1&w=int4")
+
+
 def test_a_link_restores_everything_after_a_reload(visit: Visit) -> None:
     page = open_planner(visit, "?v=1&m=qwen3-8b&a=a100-sxm-80gb&w=int4&b=9&i=1000&o=50")
     shown = "Qwen3 8B · 1 × NVIDIA A100 SXM4 80GB · int4 weights, bf16 KV · batch 9 · 1,000 in, 50 out"

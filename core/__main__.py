@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, str]] = {
     "plan": "memory, time and limits of a model on an accelerator",
     "generate": "write text with the engine on this machine",
     "bench": "calibrate this machine, predict, measure and compare",
+    "validate": "hold the predictor against published measurements",
 }
 USER_MISTAKE: Final = 2
 INTERRUPTED: Final = 130

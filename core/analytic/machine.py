@@ -68,6 +68,8 @@ class Machine:
         overhead_bytes: memory that the driver and the framework keep for themselves.
         measured_at: ISO time of the calibration, empty for a data sheet.
         notes: sentences that belong beside any number made with it.
+        kind: class of the chip, as its data sheet's; empty for a measured machine.
+        announced: nobody outside the vendor has measured such a chip.
     """
 
     id: str
@@ -85,6 +87,8 @@ class Machine:
     operator_rates: Mapping[tuple[str, str], Rate] = field(default_factory=dict)
     link_share: float = 1.0
     collective_fixed_s: float = 0.0
+    kind: str = ""
+    announced: bool = False
 
     @property
     def link_speed(self) -> LinkSpeed | None:

@@ -88,7 +88,7 @@ def levers(
     >>> chips = {id: machine_from(chip) for id, chip in accelerators().items()}
     >>> now = Case(Scenario(), model("llama-3.1-8b"), chips["h100-sxm-80gb"]).planned()
     >>> [lever.label for lever in levers(now, "tpot", chips)]
-    ['int4 weights', 'NVIDIA H200 SXM5 141GB']
+    ['int4 weights', 'NVIDIA H100 NVL 94GB']
     """
     if now.case.split:
         return ()

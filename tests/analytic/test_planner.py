@@ -143,7 +143,7 @@ def test_a_faster_token_comes_from_fewer_bytes_or_more_bandwidth() -> None:
     assert found["formats"].after.case.scenario.weights == "int4"
     assert "check the answers on your own task" in found["formats"].sentence
     # The next larger chip, not the largest.
-    assert found["chip"].after.case.scenario.accelerator == "h200-sxm-141gb"
+    assert found["chip"].after.case.scenario.accelerator == "h100-nvl-94gb"
     assert "batch" not in found
 
 
@@ -211,8 +211,8 @@ def test_two_scenarios_side_by_side() -> None:
     assert rows["memory"].better == "same"
     assert rows["users that fit"].factor is not None
     assert rows["users that fit"].factor > 1
-    assert found.sentence.startswith("Both fit. The second writes a token 1.24 × as fast")
-    assert rows["TPOT"].text(rows["TPOT"].first) == "8.40 ms"
+    assert found.sentence.startswith("Both fit. The second writes a token 1.29 × as fast")
+    assert rows["TPOT"].text(rows["TPOT"].first) == "7.76 ms"
     assert rows["memory"].text(rows["memory"].first) == "18.7 GiB"
     assert rows["rate"].text(None) == "unknown"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.analytic.forward_pass import LatentForm
 from core.analytic.latency import Bound, bound, speed, step_time
 from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, footprint
@@ -156,6 +157,10 @@ def context_violations(scenario: Scenario, model: ModelSpec) -> list[str]:
 def _tables(scenario: Scenario, model: ModelSpec) -> tuple[Operators, Operators]:
     """The prefill, and the decode step half way through the answer."""
     middle = scenario.input_tokens + max(scenario.output_tokens // 2, 1)
+    passes: tuple[tuple[int, int, LatentForm], ...] = (
+        (scenario.input_tokens, scenario.input_tokens, "expanded"),
+        (1, middle, "absorbed"),
+    )
     prefill, decode = (
         operators(
             model,
@@ -164,8 +169,9 @@ def _tables(scenario: Scenario, model: ModelSpec) -> tuple[Operators, Operators]
             context=context,
             weights=scenario.weights,
             kv=scenario.kv,
+            latent=latent,
         )
-        for new_tokens, context in ((scenario.input_tokens, scenario.input_tokens), (1, middle))
+        for new_tokens, context, latent in passes
     )
     return prefill, decode
 

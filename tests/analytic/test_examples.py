@@ -13,6 +13,8 @@ MODULES = [
         for name in (
             "table", "params", "kv_cache", "pairs", "operators",
             "latency", "roofline", "memory", "datasheet", "plan",
+            "collectives", "experts", "parallel", "deployment", "split_rules", "constraints",
+            "plan_on_chips", "kv_regimes", "speculative",
         )
     ),
 ]  # fmt: skip

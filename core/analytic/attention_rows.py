@@ -137,7 +137,7 @@ def latent_rows(mixer: LatentAttention, make: LayerRows) -> list[Row]:
         *make.norm("latent_norm", mixer.kv_rank),
         make.simple("rope", "rope", 2 * (mixer.num_heads + 1) * mixer.rope_dim),
         *_write(mixer.latent_features, token_bytes(mixer, forward.kv), make),
-        *_index(mixer.indexer, make, entries_per_token=1.0),
+        *_index(mixer.indexer, make, ratio=1),
         *make.linear("latent_up", rows=None if absorbed else expanded),
         *_gathered_queries(mixer.num_heads * mixer.latent_features, make),
         _attend_latents(mixer, make, width, bound),
@@ -176,17 +176,18 @@ def _attend_latents(mixer: LatentAttention, make: LayerRows, width: int, bound: 
     return replace(row, format=forward.activation, activation_bytes=row.activation_bytes + read)
 
 
-def _index(indexer: Indexer | None, make: LayerRows, entries_per_token: float) -> list[Row]:
-    """The scorer of sparse attention: projections, and a score for every entry it could pick."""
+def _index(indexer: Indexer | None, make: LayerRows, ratio: int) -> list[Row]:
+    """The scorer of sparse attention: projections, and a score for each entry of ``ratio`` tokens."""
     if indexer is None:
         return []
     forward = make.forward
     key_bytes = indexer.head_dim + _INDEX_SCALE_BYTES
     score = _attention_row(
         make,
-        pairs=causal_pairs(forward.new_tokens, forward.context) * entries_per_token,
+        pairs=_blocks_seen(forward.context, ratio, None)
+        - _blocks_seen(forward.context - forward.new_tokens, ratio, None),
         pair_features=indexer.num_heads * indexer.head_dim,
-        read=forward.context * (entries_per_token * key_bytes),
+        read=np.floor(forward.context / ratio) * key_bytes,
         moved=indexer.num_heads * indexer.head_dim,
         name="index_attention",
     )
@@ -210,7 +211,7 @@ def compressed_rows(mixer: CompressedAttention, make: LayerRows) -> list[Row]:
         make.simple("rope", "rope", 2 * (mixer.num_heads + 1) * mixer.rope_dim),
         *make.linear("compress"),
         *_write(mixer.head_dim * (1 + share), entry, make),
-        *_index(mixer.indexer, make, share),
+        *_index(mixer.indexer, make, mixer.ratio),
         *_gathered_queries(mixer.query_features, make),
         _attention_row(
             make,
@@ -230,8 +231,19 @@ def _compressed_pairs(mixer: CompressedAttention, forward: ForwardPass) -> tuple
     pairs, visible = causal_pairs(new, context, mixer.window), visible_tokens(new, context, mixer.window)
     if not mixer.ratio:
         return pairs, visible
-    blocks, entries = causal_pairs(new, context) / mixer.ratio, np.floor(context / mixer.ratio)
-    if mixer.indexer:
-        blocks = np.minimum(blocks, new * mixer.indexer.top_k)
-        entries = np.minimum(entries, new * mixer.indexer.top_k)
-    return pairs + blocks, visible + entries
+    most = None if mixer.indexer is None else mixer.indexer.top_k
+    blocks = _blocks_seen(context, mixer.ratio, most) - _blocks_seen(context - new, mixer.ratio, most)
+    entries = np.floor(context / mixer.ratio)
+    return pairs + blocks, visible + (entries if most is None else np.minimum(entries, new * most))
+
+
+def _blocks_seen(length: Number, ratio: int, most: int | None) -> Number:
+    """Whole blocks that the first ``length`` tokens see, added up: each ``floor(position / ratio)``.
+
+    Of these at most ``most`` a token.
+    """
+    if most is None:
+        whole = np.floor(length / ratio)
+        return np.asarray(ratio * whole * (whole - 1) / 2 + whole * (length - ratio * whole + 1))
+    full = ratio * (most + 1) - 1  # the last position that sees no more than the most
+    return _blocks_seen(np.minimum(length, full), ratio, None) + most * np.maximum(length - full, 0)

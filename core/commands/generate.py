@@ -8,17 +8,16 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from core.commands.arguments import add_formats, whole_number
-from core.engine.engine import Engine
+from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.engine.models import EMBEDDED
 from core.engine.records import TokenEvent
 from core.engine.sampling import Sampling
 from core.errors import RequestError
 from core.units import format_gib, format_seconds, significant
 
-_CACHES: Final = ("contiguous", "none", "paged")
 _MAX_TOKENS: Final = 1_000_000
 
 
@@ -31,7 +30,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_formats(parser)
     parser.set_defaults(weights="int4")
     parser.add_argument(
-        "--cache", default="contiguous", choices=_CACHES, help="where keys and values are kept"
+        "--cache", default="contiguous", choices=get_args(CacheKind), help="where keys and values are kept"
+    )
+    parser.add_argument(
+        "--page-size",
+        type=whole_number(1, 65_536),
+        default=PAGE_TOKENS,
+        metavar="N",
+        help="tokens in a page of a paged cache",
     )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where to run")
     parser.add_argument("--threads", type=whole_number(1, 1024), help="processor threads")
@@ -68,8 +74,6 @@ def run(args: Namespace) -> dict[str, Any]:
     Raises:
         RequestError, CheckpointError, FormatError, ConfigError: a sentence on what does not hold.
     """
-    if args.cache == "paged":
-        raise RequestError("The cache must be contiguous or none; paged is not there yet. Choose contiguous.")
     if not args.prompt.strip():
         raise RequestError("The prompt is empty. Give a few words for the model to continue.")
     engine = Engine.load(
@@ -79,6 +83,7 @@ def run(args: Namespace) -> dict[str, Any]:
         cache=args.cache,
         device=args.device,
         threads=args.threads,
+        page_tokens=args.page_size,
     )
     generation = engine.generate(
         engine.encode(args.prompt, raw=args.raw),

@@ -16,17 +16,18 @@ from torch.nn import functional
 
 from core.catalog.model import Attention
 from core.engine.batch import Batch, Span
+from core.engine.kv_cache import KVLayer
 
 
 class AttentionBackend(Protocol):
     """Reads the cache for every row of a batch."""
 
-    def __call__(self, queries: Tensor, pool: Tensor, shape: Attention, batch: Batch) -> Tensor:
+    def __call__(self, queries: Tensor, pool: KVLayer, shape: Attention, batch: Batch) -> Tensor:
         """Attend.
 
         Args:
             queries: [T, H * D], rotated.
-            pool: one layer's slots, [slots, 2 * K * D].
+            pool: one layer's slots.
             shape: heads and window.
             batch: who may look where.
 
@@ -40,9 +41,9 @@ class AttentionBackend(Protocol):
 
 
 class ViewedAttention:
-    """Each sequence's keys and values lie in one region, and a view of the pool is enough (CUDA)."""
+    """A view of the pool is enough where the slots of a sequence follow one another (CUDA)."""
 
-    def __call__(self, queries: Tensor, pool: Tensor, shape: Attention, batch: Batch) -> Tensor:
+    def __call__(self, queries: Tensor, pool: KVLayer, shape: Attention, batch: Batch) -> Tensor:
         """See ``AttentionBackend``."""
         return _by_sequence(self, queries, pool, shape, batch)
 
@@ -51,9 +52,9 @@ class ViewedAttention:
         """See ``AttentionBackend``."""
         return 0
 
-    def heads(self, cached: Tensor, shape: Attention, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Keys and values of cached slots [S, 2 * K * D], each [1, K, S, D]."""
-        keys, values = _split(cached, shape).to(dtype).unsqueeze(1).unbind()
+    def heads(self, cached: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Keys and values out of ``cached`` [2, K, S, D], each [1, K, S, D]."""
+        keys, values = cached.to(dtype).unsqueeze(1).unbind()
         return keys, values
 
 
@@ -68,22 +69,21 @@ class GatheredAttention:
 
     def __init__(self) -> None:
         self._room = torch.empty(0)
-        self._shape: tuple[int, ...] = ()
+        self._shape = torch.Size()
         self._both = self._keys = self._values = self._room
 
-    def __call__(self, queries: Tensor, pool: Tensor, shape: Attention, batch: Batch) -> Tensor:
+    def __call__(self, queries: Tensor, pool: KVLayer, shape: Attention, batch: Batch) -> Tensor:
         """See ``AttentionBackend``."""
         return _by_sequence(self, queries, pool, shape, batch)
 
-    def heads(self, cached: Tensor, shape: Attention, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Keys and values of cached slots [S, 2 * K * D], each [1, K, S, D]."""
-        wanted = (2, shape.num_kv_heads, cached.shape[0], shape.head_dim)
-        if wanted != self._shape or self._both.dtype != dtype:
-            self._make_room(wanted, dtype, cached.device)
-        self._both.copy_(_split(cached, shape))
+    def heads(self, cached: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Keys and values out of ``cached`` [2, K, S, D], each [1, K, S, D]."""
+        if cached.shape != self._shape or self._both.dtype != dtype:
+            self._make_room(cached.shape, dtype, cached.device)
+        self._both.copy_(cached)
         return self._keys, self._values
 
-    def _make_room(self, wanted: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
+    def _make_room(self, wanted: torch.Size, dtype: torch.dtype, device: torch.device) -> None:
         """The same memory serves every layer and every step, until it is too small."""
         count = math.prod(wanted)
         if self._room.numel() < count or self._room.dtype != dtype:
@@ -104,15 +104,10 @@ def make_attention(device: torch.device) -> AttentionBackend:
 
 
 class _Heads(Protocol):
-    def heads(self, cached: Tensor, shape: Attention, dtype: torch.dtype) -> tuple[Tensor, Tensor]: ...
+    def heads(self, cached: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]: ...
 
 
-def _split(cached: Tensor, shape: Attention) -> Tensor:
-    """[S, 2 * K * D] seen as keys and values by head, [2, K, S, D]."""
-    return cached.view(-1, 2, shape.num_kv_heads, shape.head_dim).permute(1, 2, 0, 3)
-
-
-def _by_sequence(backend: _Heads, queries: Tensor, pool: Tensor, shape: Attention, batch: Batch) -> Tensor:
+def _by_sequence(backend: _Heads, queries: Tensor, pool: KVLayer, shape: Attention, batch: Batch) -> Tensor:
     if len(batch.spans) == 1:
         return _attend(backend, queries, pool, shape, batch.spans[0])
     rows = [
@@ -122,11 +117,10 @@ def _by_sequence(backend: _Heads, queries: Tensor, pool: Tensor, shape: Attentio
     return torch.cat(rows)
 
 
-def _attend(backend: _Heads, queries: Tensor, pool: Tensor, shape: Attention, span: Span) -> Tensor:
+def _attend(backend: _Heads, queries: Tensor, pool: KVLayer, shape: Attention, span: Span) -> Tensor:
     # A lone new token needs no mask: its window is a shorter view.
     first = max(0, span.context - shape.window) if shape.window and span.new_tokens == 1 else 0
-    cached = pool[span.first_slot + first : span.first_slot + span.context]
-    keys, values = backend.heads(cached, shape, queries.dtype)
+    keys, values = backend.heads(pool.read(span.where(first), queries.dtype), queries.dtype)
     if span.new_tokens == 1:
         return _attend_one(queries, keys, values, shape)
     return _attend_many(queries, keys, values, shape, span)

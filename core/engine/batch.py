@@ -7,9 +7,15 @@ single new token, and a piece of a prompt lies between the two.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import torch
 from torch import Tensor
+
+from core.engine.pages import PageTable
+
+#: A page that no sequence fills, so that slot and position are the same.
+_ENDLESS: Final = 2**40
 
 
 @dataclass(slots=True)
@@ -17,18 +23,42 @@ class Sequence:
     """One request on its way.
 
     Attributes:
-        token_ids: prompt and answer so far. first_slot: where its region of the cache begins.
+        token_ids: prompt and answer so far, and behind them tokens that are only guessed.
         num_cached: tokens whose keys and values the cache holds; the rest has yet to be computed.
+        table: where they lie in the cache; one page without end, from slot 0 on, unless given.
+        num_drafted: how many of the last tokens are guesses, to be verified by the next step.
     """
 
     token_ids: list[int]
-    first_slot: int = 0
     num_cached: int = 0
+    table: PageTable = field(default_factory=lambda: PageTable(_ENDLESS, [0]))
+    num_drafted: int = 0
 
     @property
     def num_pending(self) -> int:
         """Tokens that have yet to go through the model."""
         return len(self.token_ids) - self.num_cached
+
+    def drop_guesses(self) -> None:
+        """Take back all guesses."""
+        del self.token_ids[len(self.token_ids) - self.num_drafted :]
+        self.num_drafted = 0
+
+    def settle(self, count: int, chosen: list[int]) -> list[int]:
+        """Take in what a step chose for ``count`` tokens; the tokens that follow, to be appended.
+
+        The first of ``chosen`` follows the last sure token, each other one a guess. A guess is right when
+        the token chosen in its place is the same; behind the right ones stands one token more, which the
+        model chose itself. A piece of a prompt chooses a token that nobody wants.
+        """
+        self.num_cached += count
+        if self.num_pending:
+            return []
+        guesses = self.token_ids[len(self.token_ids) - self.num_drafted :]
+        right = next((i for i, guess in enumerate(guesses) if guess != chosen[i]), len(guesses))
+        self.num_cached -= len(guesses) - right
+        self.drop_guesses()
+        return chosen[: right + 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +68,23 @@ class Span:
     Attributes:
         query_start: its first row in the batch. new_tokens: its rows, T.
         context: tokens attention can look at, the new ones included, S.
-        first_slot: the slot of its token 0; a contiguous cache holds the others after it.
+        num_logits: rows at its end whose logits are wanted; a guessed token needs one each.
+        first_slot: the slot of its token 0 where the others follow it.
+        slots: the slot of each token, [S], where they do not.
     """
 
     query_start: int
     new_tokens: int
     context: int
+    num_logits: int
     first_slot: int
+    slots: Tensor | None = None
+
+    def where(self, first: int) -> slice | Tensor:
+        """The slots from token ``first`` to the last."""
+        if self.slots is None:
+            return slice(self.first_slot + first, self.first_slot + self.context)
+        return self.slots[first:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +93,7 @@ class Batch:
 
     Attributes:
         token_ids, positions: [T]. slot_mapping: [T], where each token's key and value go.
-        logit_rows: [B], the last row of each sequence. spans: one a sequence.
+        logit_rows: [B] without guesses, the last row of each sequence. spans: one a sequence.
     """
 
     token_ids: Tensor
@@ -72,11 +112,14 @@ class Batch:
         spans: list[Span] = []
         for sequence, count in plan:
             start, end = sequence.num_cached, sequence.num_cached + count
-            spans.append(Span(len(tokens), count, end, sequence.first_slot))
+            first = sequence.table.first_slot()
+            logits = 1 + (sequence.num_drafted if end == len(sequence.token_ids) else 0)
+            where = None if first is not None else _slots(sequence.table, end, device)
+            spans.append(Span(len(tokens), count, end, logits, first or 0, where))
             tokens += sequence.token_ids[start:end]
             positions += range(start, end)
-            slots += range(sequence.first_slot + start, sequence.first_slot + end)
-            rows.append(len(tokens) - 1)
+            slots += sequence.table.slots(start, end) if first is None else range(first + start, first + end)
+            rows += range(len(tokens) - logits, len(tokens))
         # One upload for all four: on a GPU each would cost a launch of its own.
         packed = torch.tensor([*tokens, *positions, *slots, *rows]).to(device)
         count = len(tokens)
@@ -97,3 +140,10 @@ class Batch:
     def context_tokens(self) -> int:
         """S, summed over the sequences."""
         return sum(span.context for span in self.spans)
+
+
+def _slots(table: PageTable, end: int, device: torch.device) -> Tensor:
+    """The slots of the tokens before ``end`` in scattered pages, [end]."""
+    size = table.page_tokens
+    starts = torch.tensor(table.pages[: -(-end // size)], device=device).mul_(size).unsqueeze(1)
+    return (starts + torch.arange(size, device=device)).view(-1)[:end]

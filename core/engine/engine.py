@@ -1,41 +1,39 @@
 """The engine: load a model once, then generate, one step after the other.
 
-The loop in ``Engine.generate`` is the whole story: plan a step, run it, choose a token, record it.
+The loop is ``Server.step``: plan a step, run it, choose tokens, record it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import torch
 
-from core.analytic.kv_cache import bytes_per_token
 from core.analytic.params import stored_bytes, weight_plan
 from core.catalog.formats import engine_format
 from core.engine import measure
 from core.engine.assemble import assemble, tensor_bytes
-from core.engine.batch import Sequence
+from core.engine.cache_memory import CacheMemory
 from core.engine.checkpoint import Checkpoint
 from core.engine.kv_cache import KVPool
-from core.engine.linear import DTYPES
 from core.engine.models import open_checkpoint
-from core.engine.records import Generation, TokenEvent
+from core.engine.pages import PageAllocator
+from core.engine.records import Generation, Request, Service, TokenEvent
 from core.engine.room import require_room
-from core.engine.run import Run
 from core.engine.runner import make_runner
-from core.engine.sampling import Sampler, Sampling
+from core.engine.sampling import Sampling
+from core.engine.scheduler import CONTINUOUS, Scheduler, Serving
+from core.engine.server import Server
 from core.engine.step import StepBytes, Stepper
-from core.errors import FormatError, RequestError
+from core.errors import RequestError
 
-CacheKind = Literal["contiguous", "none"]
-#: Prompt tokens that one step takes at most; a longer prompt is read in pieces.
-PREFILL_TOKENS: Final = 2048
+CacheKind = Literal["contiguous", "paged", "none"]
+PAGE_TOKENS: Final = 16
 #: The longest sequence that the rotary tables are made for, whatever the model allows.
 MAX_POSITIONS: Final = 32_768
-#: The cache grows by this many slots, so that a slightly longer request finds room.
-SLOT_STEP: Final = 256
 
 
 class Engine:
@@ -43,23 +41,32 @@ class Engine:
 
     Attributes:
         spec: the model's shape. device: where it runs. weights, kv: ids of its formats.
-        cache: "contiguous", or "none", which computes the whole sequence anew in each step.
+        cache: "contiguous", "paged", or "none", which computes the whole sequence anew in each step.
+        page_tokens: tokens in a page of a paged cache.
         kernels: the kernel that was chosen for each operator.
         end_tokens: ids after which the model has finished its answer.
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, *, weights: str, kv: str, cache: CacheKind, device: torch.device
+        self,
+        checkpoint: Checkpoint,
+        *,
+        weights: str,
+        kv: str,
+        cache: CacheKind,
+        device: torch.device,
+        page_tokens: int = PAGE_TOKENS,
     ) -> None:
         self.spec = checkpoint.spec
         self.text = checkpoint.text
         self.end_tokens = checkpoint.end_tokens
+        self.memory = CacheMemory(checkpoint.spec, kv, device)
         self.device, self.weights, self.kv, self.cache = device, weights, kv, cache
+        self.page_tokens = page_tokens
         self.max_context = min(self.spec.max_context, MAX_POSITIONS)
         self.model = assemble(checkpoint, weights, device, positions=self.max_context)
         self.runner = make_runner(self.model, device)
         self.stepper = Stepper(self.spec, self.runner, self._step_bytes(), device)
-        self._pool: KVPool | None = None
 
     @classmethod
     def load(
@@ -71,6 +78,7 @@ class Engine:
         cache: CacheKind = "contiguous",
         device: Literal["cpu", "cuda"] = "cpu",
         threads: int | None = None,
+        page_tokens: int = PAGE_TOKENS,
     ) -> Engine:
         """Load a model and pack it.
 
@@ -78,25 +86,26 @@ class Engine:
             model: "smollm2-135m", "shape:" and a catalogue id (seeded random weights), or a path.
             weights: id of the weight format.
             kv: id of the cache's format.
-            cache: keep keys and values, or compute them anew in each step.
+            cache: keep keys and values, in one piece or in pages, or compute them anew in each step.
             device: where it runs.
             threads: of the CPU; None leaves torch's choice.
+            page_tokens: tokens in a page of a paged cache.
 
         Raises:
             CheckpointError, FormatError, RequestError: a sentence on what does not hold.
         """
         engine_format(weights, "weights")
-        if kv not in DTYPES:
-            raise FormatError(f"The cache's format must be one of {', '.join(DTYPES)}; got {kv!r}.")
-        if cache not in ("contiguous", "none"):
-            raise RequestError(f"The cache must be contiguous or none; got {cache!r}.")
+        engine_format(kv, "kv")
+        if cache not in get_args(CacheKind):
+            raise RequestError(f"The cache must be one of {', '.join(get_args(CacheKind))}; got {cache!r}.")
+        PageAllocator(1, page_tokens)  # refuses a page size that cannot be
         if device == "cuda" and not torch.cuda.is_available():
             raise RequestError("The device cuda must exist here; torch finds none. Choose cpu.")
         if threads is not None:
             torch.set_num_threads(threads)
         checkpoint, where = open_checkpoint(model), torch.device(device)
         require_room(stored_bytes(checkpoint.spec, weights), checkpoint.spec.name, where)
-        return cls(checkpoint, weights=weights, kv=kv, cache=cache, device=where)
+        return cls(checkpoint, weights=weights, kv=kv, cache=cache, device=where, page_tokens=page_tokens)
 
     # --- Text -----------------------------------------------------------------------------------
 
@@ -145,30 +154,63 @@ class Engine:
         Raises:
             RequestError: the prompt is empty, holds an unknown id, or fills the whole context.
         """
-        run = Run(prompt_ids, self.text, self.end_tokens if end_tokens is None else end_tokens)
-        limit = self._admit(prompt_ids, max_tokens)
-        pool = self.reserve(limit)
-        sampler = Sampler(sampling, self.device)
-        while run.stop_reason is None:
-            if should_stop is not None and should_stop():
-                run.stop_reason = "stopped"
-                break
-            count = self._next_tokens(run.sequence)
-            (token,), record = self.stepper.step([(run.sequence, count)], pool, sampler, run.label)
-            run.steps.append(record)
-            if run.sequence.num_pending == 0:
-                run.append(token, limit, on_token)
-        return run.finish()
+        request = Request(prompt_ids, max_tokens, sampling, end_tokens, on_token=on_token)
+        return self.serve([request], Serving(max_sequences=1), should_stop=should_stop).generations[0]
 
-    def _next_tokens(self, sequence: Sequence) -> int:
-        """How many pending tokens the next step takes."""
-        if self.cache == "none":
-            sequence.num_cached = 0
-            return sequence.num_pending
-        return min(sequence.num_pending, PREFILL_TOKENS)
+    def serve(
+        self,
+        requests: list[Request],
+        serving: Serving = CONTINUOUS,
+        *,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> Service:
+        """Serve several requests in shared steps.
 
-    def _admit(self, prompt_ids: list[int], max_tokens: int) -> int:
+        Args:
+            requests: the prompts, each with its arrival.
+            serving: how steps are shared.
+            should_stop: asked before each step.
+
+        Raises:
+            RequestError: a request is outside the limits, or too long for the cache by itself.
+        """
+        server = self.server(serving, max((self.admit(request) for request in requests), default=1))
+        try:
+            for request in requests:
+                server.submit(request)
+            while not server.is_done and not (should_stop and should_stop()):
+                server.step()
+        finally:
+            server.close()
+        return Service(tuple(run.finish() for run in server.runs), tuple(server.steps))
+
+    def server(self, serving: Serving, longest: int) -> Server:
+        """A server for requests that grow to ``longest`` tokens; an engine has one at a time.
+
+        Raises:
+            RequestError: such a request does not fit the cache, or the cache not into memory.
+        """
+        page_tokens = self.page_tokens if self.cache == "paged" else longest
+        pages_each = -(-longest // page_tokens)
+        if serving.cache_tokens:
+            num_pages = serving.cache_tokens // page_tokens
+        else:
+            num_pages = serving.max_sequences * pages_each
+            if self.cache == "paged":
+                num_pages = self.memory.slots_for(num_pages * page_tokens) // page_tokens
+        if num_pages < pages_each:
+            raise RequestError(
+                f"A request must fit the cache of {serving.cache_tokens:,} tokens by itself; one may grow to "
+                f"{longest:,}. Ask for fewer tokens, or give the cache more."
+            )
+        if self.cache == "none":  # a piece of a prompt would be of no use to the next
+            serving = replace(serving, step_tokens=serving.max_sequences * longest)
+        pool, pages = self.memory.paged(num_pages, page_tokens)
+        return Server(self, pool, Scheduler(pages, serving))
+
+    def admit(self, request: Request) -> int:
         """Check a request; the length at which its sequence must end."""
+        prompt_ids, max_tokens = request.prompt_ids, request.max_tokens
         if not prompt_ids:
             raise RequestError("The prompt must have one token or more; it is empty. Type a few words.")
         if len(prompt_ids) >= self.max_context:
@@ -187,12 +229,7 @@ class Engine:
 
     def reserve(self, slots: int) -> KVPool:
         """A pool with room for this many tokens; the last one is used again when it is large enough."""
-        if self._pool is None or self._pool.num_slots < slots:
-            self._pool = None  # gone before its successor comes, or both would be in memory
-            rounded = -(-slots // SLOT_STEP) * SLOT_STEP
-            require_room(rounded * bytes_per_token(self.spec, self.kv), "The cache", self.device)
-            self._pool = KVPool(self.spec, rounded, DTYPES[self.kv], self.device)
-        return self._pool
+        return self.memory.reserve(slots)
 
     # --- Measurement ----------------------------------------------------------------------------
 
@@ -238,9 +275,8 @@ class Engine:
         if self.device.type == "cuda":
             return int(torch.cuda.max_memory_allocated(self.device))
         weights = sum(entry["weight_stored_bytes"] for entry in self.tensor_bytes().values())
-        cache = 0 if self._pool is None else self._pool.num_bytes
         scratch = self.model.attend.num_bytes + self.stepper.peak_activation_bytes
-        return weights + self.model.rope.num_bytes + cache + scratch
+        return weights + self.model.rope.num_bytes + self.memory.num_bytes + scratch
 
     def _step_bytes(self) -> StepBytes:
         counts = {name: entry["weight_streamed_bytes"] for name, entry in self.tensor_bytes().items()}

@@ -16,7 +16,7 @@ from core.engine.weight import Weight
 from core.errors import FormatError
 
 GROUP: Final = 32  # weights that share a scale and a zero in int4
-_MIDDLE: Final = 8  # the nibble that stands for the group's zero
+MIDDLE: Final = 8  # the nibble that stands for the group's zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Groups4:
 
     def dense(self) -> Tensor:
         """The weights that are stored, in fp32."""
-        grouped = (self.nibbles.float() - _MIDDLE).view(*self.scale.shape, GROUP)
+        grouped = (self.nibbles.float() - MIDDLE).view(*self.scale.shape, GROUP)
         return (grouped * self.scale.float().unsqueeze(-1) + self.zero.float().unsqueeze(-1)).flatten(1)
 
 
@@ -81,13 +81,13 @@ def groups4(weight: Tensor | Weight) -> Groups4:
         )
     if isinstance(weight, Weight) and weight.encoding == "q4_1":
         nibbles, scale, minimum = weight.nibbles()
-        return Groups4(nibbles, scale.bfloat16(), (minimum + _MIDDLE * scale).bfloat16())
+        return Groups4(nibbles, scale.bfloat16(), (minimum + MIDDLE * scale).bfloat16())
     dense = weight.dense() if isinstance(weight, Weight) else weight.float()
     grouped = dense.view(dense.shape[0], -1, GROUP)
     low, high = grouped.aminmax(dim=-1)
     scale = ((high - low) / 15).bfloat16()
     scale = torch.where(scale > 0, scale, torch.ones_like(scale))
-    zero = (low + _MIDDLE * scale.float()).bfloat16()
+    zero = (low + MIDDLE * scale.float()).bfloat16()
     nibbles = (grouped - zero.float().unsqueeze(-1)) / scale.float().unsqueeze(-1)
-    rounded = nibbles.round_().add_(_MIDDLE).clamp_(0, 15)
+    rounded = nibbles.round_().add_(MIDDLE).clamp_(0, 15)
     return Groups4(rounded.to(torch.uint8).flatten(1), scale, zero)

@@ -1,11 +1,13 @@
-"""What a run tells its caller: one event a token, and the whole generation at the end."""
+"""What goes into the engine and what comes out: requests, one event a token, whole generations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from core.analytic.step_record import StepRecord
+from core.engine.sampling import GREEDY, Sampling
 
 StopReason = Literal["end", "length", "stopped"]
 
@@ -22,6 +24,26 @@ class TokenEvent:
     token_id: int
     text_delta: str
     step: StepRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A prompt to continue.
+
+    Attributes:
+        prompt_ids: the prompt. sampling: how tokens are chosen. max_tokens: the most new tokens.
+        end_tokens: tokens that end the answer; the model's own unless given, none if empty.
+        arrival: the step before which it arrives. Time in a trace is counted in steps, so that it gives
+            the same batches on every machine.
+        on_token: called with each token as soon as it is on the host.
+    """
+
+    prompt_ids: list[int]
+    max_tokens: int
+    sampling: Sampling = GREEDY
+    end_tokens: frozenset[int] | None = None
+    arrival: int = 0
+    on_token: Callable[[TokenEvent], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +67,11 @@ class Generation:
     tpot_s: float | None
     tokens_per_s: float | None
     stop_reason: StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What became of several requests: a generation for each, in their order, and every step."""
+
+    generations: tuple[Generation, ...]
+    steps: tuple[StepRecord, ...]

@@ -1,55 +1,90 @@
-"""One generation on its way: its sequence, its text, its times, and why it ends."""
+"""One request on its way: its sequence, its text, its times, and why it ends."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from core.analytic.step_record import StepRecord
 from core.engine.batch import Sequence
-from core.engine.records import Generation, StopReason, TokenEvent
-from core.engine.step import StepLabel
+from core.engine.pages import PageTable
+from core.engine.records import Generation, Request, StopReason, TokenEvent
+from core.engine.sampling import Sampler
 from core.engine.text import TextCodec
 
 
 class Run:
-    """The state of one call of ``Engine.generate``."""
+    """The state of one request.
 
-    def __init__(self, prompt_ids: list[int], codec: TextCodec, end_tokens: frozenset[int]) -> None:
-        self.sequence = Sequence(list(prompt_ids))
+    Attributes:
+        sequence: its tokens. sampler: chooses them. limit: the length at which it must end.
+        arrival: the step before which it came. preempted: it lost its pages and is computed again.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        *,
+        table: PageTable,
+        sampler: Sampler,
+        codec: TextCodec,
+        end_tokens: frozenset[int],
+        limit: int,
+    ) -> None:
+        self.sequence = Sequence(list(request.prompt_ids), table=table)
+        self.sampler = sampler
+        self.limit = limit
+        self.arrival = request.arrival
+        self.preempted = False
         self.steps: list[StepRecord] = []
         self.stop_reason: StopReason | None = None
-        self._prompt_tokens = len(prompt_ids)
+        self._on_token = request.on_token
+        self._prompt_tokens = len(request.prompt_ids)
         self._codec = codec
         self._stream = codec.stream()
         self._end_tokens = end_tokens
         self._text = ""
-        self._started_s = time.perf_counter()
-        self._first_s = self._last_s = self._started_s
+        self._started_s = self._first_s = self._last_s = time.perf_counter()
+
+    def arrive(self, step: int) -> None:
+        """It has come; its time begins."""
+        self.arrival = step
+        self._started_s = self._first_s = self._last_s = time.perf_counter()
 
     @property
-    def label(self) -> StepLabel:
-        """What the next step is: it reads the prompt until there is a first token."""
-        return StepLabel(len(self.steps), "decode" if self.generated else "prefill")
+    def is_reading(self) -> bool:
+        """Its next tokens are a prompt's, or an answer's that has to be computed again."""
+        return self.preempted or not self.generated
 
     @property
     def generated(self) -> list[int]:
         """The new tokens so far."""
         return self.sequence.token_ids[self._prompt_tokens :]
 
-    def append(self, token: int, limit: int, on_token: Callable[[TokenEvent], None] | None) -> None:
-        """Take a token that has reached the host, and see whether it is the last."""
+    def drop_pages(self) -> None:
+        """Its pages are given to others; it will be computed again."""
+        self.sequence.drop_guesses()
+        self.sequence.num_cached = 0
+        self.preempted = True
+
+    def append(self, tokens: list[int]) -> None:
+        """Take tokens that have reached the host, up to the last that is wanted."""
+        self.preempted = self.preempted and not tokens
+        for token in tokens:
+            if self.stop_reason is None:
+                self._append(token)
+
+    def _append(self, token: int) -> None:
         self._last_s = time.perf_counter()
         if not self.generated:
             self._first_s = self._last_s
         self.sequence.token_ids.append(token)
         if token in self._end_tokens:
             self.stop_reason = "end"
-        elif len(self.sequence.token_ids) >= limit:
+        elif len(self.sequence.token_ids) >= self.limit:
             self.stop_reason = "length"
         delta = self._new_text(token)
-        if on_token is not None:
-            on_token(TokenEvent(token, delta, self.steps[-1]))
+        if self._on_token is not None:
+            self._on_token(TokenEvent(token, delta, self.steps[-1]))
 
     def _new_text(self, token: int) -> str:
         """The text that this token completes; with the last token, also what was held back."""

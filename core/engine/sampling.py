@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -25,6 +26,10 @@ class Sampling:
     seed: int = 0
 
 
+#: Takes the largest logit.
+GREEDY: Final = Sampling()
+
+
 class Sampler:
     """Draws the tokens of one run; the same seed draws the same tokens."""
 
@@ -36,9 +41,13 @@ class Sampler:
     @torch.inference_mode()
     def choose(self, logits: Tensor) -> Tensor:
         """Choose one token for each row of ``logits`` [B, V]; -1 where they are not finite. [B] int64."""
-        largest, best = logits.max(dim=-1)
-        chosen = best if self.sampling.temperature == 0 else self._draw(logits)
-        return torch.where(largest.isfinite(), chosen, -1)
+        best = greedy(logits)
+        return best if self.is_greedy else torch.where(best < 0, best, self._draw(logits))
+
+    @property
+    def is_greedy(self) -> bool:
+        """It takes the largest logit."""
+        return self.sampling.temperature == 0
 
     def _draw(self, logits: Tensor) -> Tensor:
         numbers = logits.float()
@@ -48,6 +57,32 @@ class Sampler:
         # The largest of p / e with e exponential is a draw from p, and needs no host to sum up.
         noise = torch.empty_like(scores).exponential_(generator=self._generator)
         return scores.softmax(dim=-1).div_(noise).argmax(dim=-1)
+
+
+class Samplers:
+    """Chooses for several sequences at once, each by its own rule and from its own seed.
+
+    Args:
+        samplers: one a sequence; None where nobody wants the token, so that nothing is drawn.
+        rows: how many rows of the logits belong to each.
+    """
+
+    def __init__(self, samplers: list[Sampler | None], rows: list[int]) -> None:
+        self._samplers, self._rows = samplers, rows
+
+    def choose(self, logits: Tensor) -> Tensor:
+        """See ``Sampler.choose``."""
+        if all(sampler is None or sampler.is_greedy for sampler in self._samplers):
+            return greedy(logits)
+        parts = zip(self._samplers, logits.split_with_sizes(self._rows), strict=True)
+        return torch.cat([sampler.choose(part) if sampler else greedy(part) for sampler, part in parts])
+
+
+@torch.inference_mode()
+def greedy(logits: Tensor) -> Tensor:
+    """The largest of each row; -1 where they are not finite."""
+    largest, best = logits.max(dim=-1)
+    return torch.where(largest.isfinite(), best, -1)
 
 
 def filtered(scores: Tensor, sampling: Sampling) -> Tensor:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
 
 import torch
+from torch import Tensor
 
 from core.analytic.step_record import StepKind, StepRecord
 from core.catalog.model import ModelSpec
@@ -12,7 +15,6 @@ from core.engine.batch import Batch, Sequence
 from core.engine.clock import StepClock
 from core.engine.kv_cache import KVPool
 from core.engine.runner import StepRunner
-from core.engine.sampling import Sampler
 from core.errors import CheckpointError
 
 
@@ -26,10 +28,22 @@ class StepBytes:
 
 @dataclass(frozen=True, slots=True)
 class StepLabel:
-    """How a step is named in its record: its number in the run, and its kind."""
+    """What a record says of a step beside its counts and times; see ``StepRecord``."""
 
     index: int
     kind: StepKind
+    pages_used: int = 1
+    pages_free: int = 0
+    num_waiting: int = 0
+    num_preempted: int = 0
+    shared_tokens: int = 0
+
+
+class Chooser(Protocol):
+    """Chooses a token for each row of the logits."""
+
+    def choose(self, logits: Tensor) -> Tensor:
+        """Ids [B], -1 where the logits are not finite."""
 
 
 class Stepper:
@@ -48,12 +62,12 @@ class Stepper:
         self._clock = StepClock(device)
 
     def step(
-        self, plan: list[tuple[Sequence, int]], pool: KVPool, sampler: Sampler, label: StepLabel
-    ) -> tuple[list[int], StepRecord]:
+        self, plan: list[tuple[Sequence, int]], pool: KVPool, sampler: Chooser, label: StepLabel
+    ) -> tuple[list[list[int]], StepRecord]:
         """Run ``(sequence, pending tokens to take)`` through the model.
 
-        Each sequence's cached count moves on; the chosen tokens, one a sequence, are returned and not
-        appended, since a piece of a prompt chooses a token that nobody wants.
+        Each sequence's cached count moves on; the new tokens of each are returned and not appended: one,
+        more where guesses were right, none for a piece of a prompt.
 
         Raises:
             CheckpointError: the logits are not finite.
@@ -70,10 +84,18 @@ class Stepper:
                 f"The model's logits must be finite; step {label.index} gave others. Its weights are "
                 "damaged, or too large for this format: try bf16 or fp32 weights."
             )
-        for sequence, count in plan:
-            sequence.num_cached += count
+        drafted = sum(sequence.num_drafted for sequence, _ in plan)
+        ordered = iter(tokens)
+        settled = [
+            sequence.settle(count, list(islice(ordered, span.num_logits)))
+            for (sequence, count), span in zip(plan, batch.spans, strict=True)
+        ]
         self.peak_activation_bytes = max(self.peak_activation_bytes, values.num_bytes)
-        return tokens, self._record(label, batch, pool, times_s)
+        record = self._record(label, batch, pool, times_s)
+        if not drafted:
+            return settled, record
+        accepted = sum(len(new) - 1 for new in settled if new)
+        return settled, replace(record, drafted_tokens=drafted, accepted_tokens=accepted)
 
     def _record(
         self, label: StepLabel, batch: Batch, pool: KVPool, times_s: tuple[float, float]
@@ -88,10 +110,13 @@ class Stepper:
             weight_bytes=self._weights.fixed + self._weights.per_token * batch.new_tokens,
             kv_read_bytes=read_bytes,
             kv_write_bytes=write_bytes,
-            pages_used=len(batch.spans),
-            pages_free=0,
+            pages_used=label.pages_used,
+            pages_free=label.pages_free,
             device_s=times_s[0],
             host_s=times_s[1],
+            num_waiting=label.num_waiting,
+            num_preempted=label.num_preempted,
+            shared_tokens=label.shared_tokens,
         )
 
 

@@ -122,10 +122,7 @@ class Block:
     def kv_write(self, x: Pass) -> None:
         """Keep the new keys and values in their slots."""
         fresh = x.qkv[:, self.layer.attention.query_features :]
-        pool = x.pool.layers[self.index]
-        pool.index_copy_(
-            0, x.batch.slot_mapping, fresh if fresh.dtype == pool.dtype else fresh.to(pool.dtype)
-        )
+        x.pool.layers[self.index].write(x.batch.slot_mapping, fresh)
 
     def attention(self, x: Pass) -> None:
         """Look at the cached tokens."""

@@ -55,7 +55,7 @@ def test_no_link_can_break_the_page(params: dict[str, str]) -> None:
             "The input tokens must be a whole number; the link says '" + "9" * 40 + "', so 2,048 is used.",
         ),
         ({"a": "EVIL"}, "The accelerator 'EVIL' in the link is not known here, so h100-sxm-80gb is used."),
-        ({"k": "int4"}, "The KV format 'int4' in the link is not known here, so bf16 is used."),
+        ({"k": "fp8"}, "The KV format 'fp8' in the link is not known here, so bf16 is used."),
     ],
 )
 def test_repairs_are_said_in_a_sentence(params: dict[str, str], note: str) -> None:

@@ -59,8 +59,8 @@ def test_the_text_streams_and_figures_follow(capsys: pytest.CaptureFixture[str])
     assert "tokens/s" in figures
 
 
-@pytest.mark.parametrize("cache", ["contiguous", "none"])
-def test_both_caches_write_the_same_bare_continuation(capsys: pytest.CaptureFixture[str], cache: str) -> None:
+@pytest.mark.parametrize("cache", ["contiguous", "paged", "none"])
+def test_all_caches_write_the_same_bare_continuation(capsys: pytest.CaptureFixture[str], cache: str) -> None:
     embedded()
     arguments = [
         "The capital of France is",
@@ -84,11 +84,11 @@ def test_a_seed_repeats_a_sampled_text(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["hi", "--cache", "paged"], "paged is not there yet"),
+        (["hi", "--cache", "paged", "--page-size", "0"], "must be from 1 to"),
         (["   "], "The prompt is empty"),
         (["hi", "--model", "nowhere"], "The model must be smollm2-135m"),
         (["hi", "--weights", "int3"], "must be one of fp32"),
-        (["hi", "--kv", "int8"], "must be one of fp32, bf16, fp16"),
+        (["hi", "--kv", "fp8"], "must be one of fp32, bf16, fp16, int8, int4"),
         (["hi", "--max-tokens", "0"], "must be from 1 to"),
         (["hi", "--temperature", "nan"], "must be from 0 to 5"),
         (["hi", "--temperature", "warm"], "must be a number; got 'warm'"),

@@ -5,18 +5,24 @@ from torch import Tensor
 
 from core.engine.batch import Batch, Sequence
 from core.engine.engine import Engine
+from core.engine.pages import PageTable
 
 
 def logits(engine: Engine, ids: list[int], pieces: list[int], *, first_slot: int = 0) -> list[Tensor]:
     """The last row's logits after each piece; the pieces add up to the whole of ``ids``."""
     pool = engine.reserve(first_slot + len(ids))
-    sequence = Sequence(list(ids), first_slot=first_slot)
+    sequence = Sequence(list(ids), table=region(first_slot))
     rows = []
     for count in pieces:
         batch = Batch.build([(sequence, count)], engine.device)
         rows.append(engine.runner.run(batch, pool).logits[0].float().clone())
         sequence.num_cached += count
     return rows
+
+
+def region(first_slot: int) -> PageTable:
+    """A table whose tokens lie one after the other from this slot on."""
+    return PageTable(1, list(range(first_slot, first_slot + 1000)))
 
 
 def relative_error(found: Tensor, expected: Tensor) -> float:

@@ -164,10 +164,10 @@ def test_an_unknown_shape_is_refused_with_the_choices() -> None:
 def test_formats_and_places_that_do_not_exist_are_refused(whole: Path) -> None:
     with pytest.raises(FormatError, match="must be one of fp32"):
         Engine.load(whole, weights="int3", kv="fp32")
-    with pytest.raises(FormatError, match="cache's format must be one of fp32, bf16, fp16; got 'int8'"):
-        Engine.load(whole, weights="fp32", kv="int8")
-    with pytest.raises(RequestError, match="must be contiguous or none; got 'paged'"):
-        Engine.load(whole, weights="fp32", kv="fp32", cache="paged")  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match="for kv must be one of fp32, bf16, fp16, int8, int4; got 'fp8'"):
+        Engine.load(whole, weights="fp32", kv="fp8")
+    with pytest.raises(RequestError, match="must be one of contiguous, paged, none; got 'scattered'"):
+        Engine.load(whole, weights="fp32", kv="fp32", cache="scattered")  # type: ignore[arg-type]
 
 
 def test_a_device_that_is_not_here_is_refused(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from core.engine.batch import Batch, Sequence
 from core.engine.engine import Engine
 from core.engine.sampling import Sampling
 from tests.engine.embedded import embedded
-from tests.engine.forward import logits, random_ids, relative_error
+from tests.engine.forward import logits, random_ids, region, relative_error
 
 pytestmark = pytest.mark.torch
 
@@ -64,7 +64,7 @@ def test_sequences_in_one_batch_are_each_as_if_alone(lengths: tuple[int, int]) -
     engine = embedded()
     pool = engine.reserve(64)
     sequences = [
-        Sequence(random_ids(length, seed=length), first_slot=20 * index)
+        Sequence(random_ids(length, seed=length), table=region(20 * index))
         for index, length in enumerate(lengths)
     ]
     batch = Batch.build([(sequence, sequence.num_pending) for sequence in sequences], engine.device)
@@ -79,11 +79,12 @@ def test_slots_that_belong_to_nobody_are_never_read() -> None:
     ids = random_ids(10)
     expected = logits(engine, ids, [6, 4], first_slot=5)
     pool = engine.reserve(15)
-    for layer in pool.layers:
-        layer.fill_(torch.nan)
+    cells = [tensor for layer in pool.layers for tensor in layer.tensors]
+    for tensor in cells:
+        tensor.fill_(torch.nan)
     assert torch.equal(torch.stack(logits(engine, ids, [6, 4], first_slot=5)), torch.stack(expected))
-    for layer in pool.layers:
-        layer.zero_()
+    for tensor in cells:
+        tensor.zero_()
 
 
 def test_the_cache_may_have_another_format_than_the_activations() -> None:

@@ -28,6 +28,7 @@ from core.engine.batch import Batch, Sequence
 from core.engine.checkpoint import Checkpoint, expected_shapes
 from core.engine.kernels import PlainLinear, PrepackedLinear
 from core.engine.kv_cache import KVPool
+from core.engine.pages import PageTable
 from core.engine.runner import EagerRunner
 from core.engine.sampling import Sampler, Sampling
 from core.engine.step import StepBytes, StepLabel, Stepper
@@ -61,6 +62,7 @@ SPECS = {
     ),
     "qwen3, wide heads": read_config({**SIZES, "model_type": "qwen3", "head_dim": 32}),
 }
+KV = [record.id for record in FORMATS.values() if "kv" in record.uses]
 WEIGHTS = [record.id for record in FORMATS.values() if "weights" in record.uses]
 
 
@@ -97,7 +99,7 @@ def counting() -> Iterator[FlopCounterMode]:
 def counted_flops(spec: ModelSpec, new_tokens: int, context: int) -> dict[str, int]:
     """FLOPs by operator name in one pass of one sequence, as torch counts them."""
     sequence = Sequence(list(range(context)), num_cached=context - new_tokens)
-    values = Pass(Batch.build([(sequence, new_tokens)], CPU), KVPool(spec, context, torch.float32, CPU))
+    values = Pass(Batch.build([(sequence, new_tokens)], CPU), KVPool(spec, context, "fp32", CPU))
     flops: dict[str, int] = {}
     for name, operator in build(spec, "fp32").operators():
         with counting() as counter:
@@ -156,19 +158,18 @@ def test_stored_and_streamed_bytes_are_those_of_the_real_tensors(spec: ModelSpec
     assert counted == predicted
 
 
-@pytest.mark.parametrize("kv", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("kv", KV)
 def test_the_pool_takes_the_bytes_of_the_cache(kv: str) -> None:
     spec = SPECS["qwen3, wide heads"]
-    dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[kv]
-    assert KVPool(spec, 50, dtype, CPU).num_bytes == int(cache_bytes(spec, kv, batch=1, context=50))
+    assert KVPool(spec, 50, kv, CPU).num_bytes == int(cache_bytes(spec, kv, batch=1, context=50))
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
 @pytest.mark.parametrize(("new_tokens", "context"), [(1, 20), (7, 7), (12, 20)])
 def test_a_step_moves_the_cache_bytes_of_the_table(spec: ModelSpec, new_tokens: int, context: int) -> None:
-    pool = KVPool(spec, 2 * context, torch.bfloat16, CPU)
+    pool = KVPool(spec, 2 * context, "bf16", CPU)
     stepper = Stepper(spec, EagerRunner(build(spec, "fp32")), StepBytes(0, 0), CPU)
-    pair = [Sequence(list(range(context)), first, context - new_tokens) for first in (0, context)]
+    pair = [Sequence(list(range(context)), context - new_tokens, PageTable(context, [i])) for i in (0, 1)]
     plan = [(sequence, new_tokens) for sequence in pair]
     _, record = stepper.step(plan, pool, Sampler(Sampling(), CPU), StepLabel(0, "prefill"))
     table = operators(spec, batch=2, new_tokens=new_tokens, context=context, weights="fp32", kv="bf16")

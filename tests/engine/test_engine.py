@@ -7,9 +7,11 @@ import torch
 
 from core.analytic.kv_cache import bytes_per_token
 from core.analytic.operators import operators
-from core.engine.engine import SLOT_STEP, Engine
-from core.engine.records import TokenEvent
+from core.engine.cache_memory import SLOT_STEP
+from core.engine.engine import Engine
+from core.engine.records import Request, TokenEvent
 from core.engine.sampling import Sampling
+from core.engine.scheduler import Serving
 from tests.engine.embedded import embedded
 from tests.engine.forward import random_ids
 from tests.engine.tiny import save, tiny_model
@@ -82,11 +84,11 @@ def test_steps_count_what_the_table_counts(tiny: Engine) -> None:
         assert (step.num_sequences, step.pages_used) == (1, 1)
 
 
-def test_a_long_prompt_is_read_in_pieces(tiny: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_prompt_is_read_in_pieces(tiny: Engine) -> None:
     ids = random_ids(20)
     whole = tiny.generate(ids, Sampling(), max_tokens=4, end_tokens=frozenset())
-    monkeypatch.setattr("core.engine.engine.PREFILL_TOKENS", 8)
-    pieces = tiny.generate(ids, Sampling(), max_tokens=4, end_tokens=frozenset())
+    request = Request(ids, 4, end_tokens=frozenset())
+    (pieces,) = tiny.serve([request], Serving(step_tokens=8)).generations
     assert [step.new_tokens for step in pieces.steps] == [8, 8, 4, 1, 1, 1]
     assert pieces.token_ids == whole.token_ids
 

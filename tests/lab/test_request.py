@@ -40,7 +40,7 @@ def test_each_limit_has_its_sentence(change: dict[str, Any], message: str) -> No
 
 def test_formats_are_checked_for_their_use() -> None:
     with pytest.raises(FormatError, match="A format for kv must be one of"):
-        replace(RunRequest(), kv="int4").validate()
+        replace(RunRequest(), kv="fp8").validate()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""Small random models, made in milliseconds: what the equivalence tests run on."""
+
+from typing import Any
+
+import torch
+
+from core.catalog.hf_config import read_config
+from core.catalog.model import ModelSpec
+from core.engine.checkpoint import Checkpoint
+from core.engine.engine import CacheKind, Engine
+from core.engine.records import Request
+from core.engine.sampling import GREEDY, Sampling
+from core.engine.shape_only import SeededWeights
+from core.engine.text import ByteText
+from core.engine.weight import Weight
+from tests.engine.forward import random_ids
+
+SIZES: dict[str, Any] = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "intermediate_size": 96,
+    "vocab_size": 256,
+    "max_position_embeddings": 256,
+    "tie_word_embeddings": False,
+}
+WINDOW: dict[str, Any] = {"model_type": "mistral", "sliding_window": 6}
+
+
+class LoudWeights(SeededWeights):
+    """The shape-only weights, with a head so large that a distribution over the tokens has peaks."""
+
+    def weight(self, name: str) -> Weight:
+        weight = super().weight(name)
+        return Weight(weight.data * 4) if name == "lm_head.weight" else weight
+
+
+def small_spec(**changes: object) -> ModelSpec:
+    return read_config({**SIZES, **changes})
+
+
+def small_engine(
+    cache: CacheKind = "contiguous", kv: str = "fp32", page_tokens: int = 4, **changes: object
+) -> Engine:
+    spec = small_spec(**changes)
+    checkpoint = Checkpoint(spec, LoudWeights(spec), ByteText(spec.vocab_size), frozenset())
+    return Engine(
+        checkpoint, weights="fp32", kv=kv, cache=cache, device=torch.device("cpu"), page_tokens=page_tokens
+    )
+
+
+def requests(lengths: list[tuple[int, int]], sampling: Sampling = GREEDY) -> list[Request]:
+    """Prompts of random tokens: (prompt tokens, new tokens) of each."""
+    return [
+        Request(random_ids(prompt, seed=index), new, Sampling(**_seeded(sampling, index)))
+        for index, (prompt, new) in enumerate(lengths)
+    ]
+
+
+def _seeded(sampling: Sampling, index: int) -> dict[str, Any]:
+    return {
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed + index,
+    }

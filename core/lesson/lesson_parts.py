@@ -65,7 +65,7 @@ def prediction(table: LessonTable) -> PredictionQuestion:
         kind=kind,
         question=table.text("question"),
         quantity=table.text("quantity"),
-        unit=table.one_of("unit", UNITS) if number else "",
+        unit=table.one_of("unit", UNITS) if number and table.has("unit") else "",
         low=low,
         high=table.number("high", 10 * low) if number else 1.0,
         options=() if number else tuple(_predicted(option) for option in table.tables("options", 2, 5)),

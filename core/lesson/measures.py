@@ -83,6 +83,12 @@ def cache_moved(runs: Sequence[RunRecord]) -> MeasuredRow | None:
     return _counted(runs[0], "kv_bytes")
 
 
+def memory_kept(runs: Sequence[RunRecord]) -> MeasuredRow:
+    """Bytes that the engine's tensors take at their fullest: by formula, and added up."""
+    predicted, measured = runs[0].prediction.total_memory_bytes / MB, runs[0].measured.peak_memory_bytes / MB
+    return MeasuredRow(*(Amount(value, "MB") for value in (predicted, measured, measured, measured)))
+
+
 def _counted(run: RunRecord, what: Literal["weight_bytes", "kv_bytes"]) -> MeasuredRow | None:
     decode = run.prediction.decode
     if decode is None or not run.later_steps or not getattr(decode, what):
@@ -145,5 +151,6 @@ MEASURES: Final[dict[str, tuple[RowMaker, int]]] = {
     "time_ratio": (time_ratio, 2),
     "weights_read": (weights_read, 1),
     "cache_moved": (cache_moved, 1),
+    "memory_kept": (memory_kept, 1),
 }
 CHECKS: Final[dict[str, tuple[Callable[[Sequence[RunRecord]], Checked], int]]] = {"same_text": (same_text, 2)}

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from core.lesson.quantities import hardware_generations, kv_cache, one_token, prefill_and_decode
+from core.lesson.quantities import (
+    hardware_generations,
+    kv_cache,
+    one_token,
+    prefill_and_decode,
+    will_it_fit,
+)
 from core.lesson.quantities.quantity import Quantity
 
 #: Lesson id -> name -> function.
 REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
     "one_token": one_token.QUANTITIES,
     "prefill_and_decode": prefill_and_decode.QUANTITIES,
+    "will_it_fit": will_it_fit.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,
     "hardware_generations": hardware_generations.QUANTITIES,
 }

@@ -22,7 +22,7 @@ from core.ui.figures.cached_work_and_memory import (
 )
 from core.ui.figures.pass_work import RatioScale, pass_work
 from core.ui.figures.token_triangle import cached_triangle, recomputed_triangle, token_triangle
-from core.ui.lesson import hardware_scenes, one_token_scenes
+from core.ui.lesson import hardware_scenes, memory_scenes, one_token_scenes
 from core.ui.picture import Picture
 
 
@@ -96,6 +96,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     "pass_work": _pass_work,
     "token_triangle": _token_triangle,
     "cached_work_and_memory": _cached_work_and_memory,
+    **memory_scenes.PICTURES,
     **hardware_scenes.PICTURES,
     **one_token_scenes.PICTURES,
 }
@@ -106,6 +107,7 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     "pass_work": (pass_work,),
     "token_triangle": (token_triangle, cached_triangle, recomputed_triangle),
     "cached_work_and_memory": (cached_work_and_memory, recomputed_work_and_memory),
+    **memory_scenes.DRAWN_BY,
     **hardware_scenes.DRAWN_BY,
     **one_token_scenes.DRAWN_BY,
 }

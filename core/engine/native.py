@@ -1,7 +1,8 @@
-"""Our own product of int8 weights, in C++: compiled on this machine when it is first needed.
+"""Our own products of 8- and 4-bit weights, in C++: compiled on this machine when first needed.
 
-torch's product of bf16 rows and int8 weights reads the bytes at half the speed of memory. The C++ beside
-this file does the same sums at full speed. It needs a compiler; where there is none, torch's serves.
+torch's products of bf16 rows with packed weights wait for memory between one row of the matrix and the
+next. The C++ beside this file does the same sums and asks for the bytes in time. It needs a
+compiler; where there is none, torch's products serve.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from core.engine.kernels import ByteLinear
-from core.engine.quantise import Rows8
+from core.engine.kernels import ByteLinear, SwitchedLinear
+from core.engine.quantise import GROUP, MIDDLE, Groups4, Rows8
 from core.storage import cache_folder, write_atomically
 
 _LOG: Final = logging.getLogger(__name__)
-_SOURCE: Final = Path(__file__).with_name("int8_product.cpp")
+_SOURCE: Final = Path(__file__).with_name("packed_products.cpp")
 _COMPILERS: Final = ("g++", "clang++", "c++")
 #: Sums may be taken in any order, so that sixteen of them grow together.
 _FLAGS: Final = (
@@ -41,49 +44,100 @@ _FLAGS: Final = (
     "-shared",
 )
 _COMPILE_S: Final = 60.0
-#: Rows of the matrix must be a multiple of so many numbers long.
+#: Rows of an int8 matrix must be a multiple of so many numbers long.
 LANES: Final = 16
+
+#: Called with addresses (input, the matrix's tensors, output) and sizes (rows, outputs, inputs).
+Product = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The compiled functions."""
+
+    int8: Product
+    int4: Product
 
 
 class NativeByteLinear(ByteLinear):
-    """int8 weight-only by the C++ product; see ``int8_product.cpp``."""
+    """int8 weight-only by the C++ product."""
 
     few_name = "int8 product in C++"
 
-    def __init__(self, rows: Rows8, bias: Tensor | None, product: Callable[..., None]) -> None:
+    def __init__(self, rows: Rows8, bias: Tensor | None, products: Products) -> None:
         super().__init__(rows, bias)
-        self._product = product
-        self._shape = (rows.bytes.shape[0], rows.bytes.shape[1])
-        self._addresses = (rows.bytes.data_ptr(), rows.scale.data_ptr())
+        self._multiply = _bound(products.int8, self.tensors, rows.bytes.shape)
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
+        return self._multiply(rows)
+
+
+class NativeNibbleLinear(SwitchedLinear):
+    """int4 weight-only by the C++ product.
+
+    Byte j of a group of 32 holds weight j in its low half and weight 16 + j in its high half.
+    """
+
+    few_name = "int4 product in C++"
+    many_name = "int4 to bf16, F.linear"
+
+    def __init__(self, groups: Groups4, bias: Tensor | None, products: Products) -> None:
+        low, high = groups.nibbles.view(*groups.scale.shape, 2, GROUP // 2).unbind(2)
+        super().__init__(
+            ((low | high << 4).contiguous(), groups.scale.contiguous(), groups.zero.contiguous()), bias
+        )
+        self._multiply = _bound(products.int4, self.tensors, groups.nibbles.shape)
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return self._multiply(rows)
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        packed, scale, zero = self.tensors
+        nibbles = torch.cat((packed & 15, packed >> 4), dim=-1).to(rows.dtype).sub_(MIDDLE)
+        weight = nibbles.mul_(scale.unsqueeze(-1)).add_(zero.unsqueeze(-1))
+        return functional.linear(rows, weight.flatten(1))
+
+
+def _bound(product: Product, tensors: tuple[Tensor, ...], shape: torch.Size) -> Callable[[Tensor], Tensor]:
+    """The product with one matrix, whose addresses are looked up once; the caller keeps the tensors."""
+    addresses, (outputs, inputs) = [tensor.data_ptr() for tensor in tensors], shape
+
+    def multiply(rows: Tensor) -> Tensor:
         rows = rows.contiguous()
-        out = torch.empty(rows.shape[0], self._shape[0], dtype=torch.bfloat16)
-        self._product(rows.data_ptr(), *self._addresses, out.data_ptr(), rows.shape[0], *self._shape)
+        out = torch.empty(rows.shape[0], outputs, dtype=torch.bfloat16)
+        product(rows.data_ptr(), *addresses, out.data_ptr(), rows.shape[0], outputs, inputs)
         return out
+
+    return multiply
 
 
 def takes(rows: Rows8) -> bool:
-    """Whether the product can multiply by this matrix, here."""
-    plain = rows.bytes.device.type == "cpu" and rows.bytes.is_contiguous() and rows.scale.is_contiguous()
+    """Whether the int8 product can multiply by this matrix."""
+    plain = rows.bytes.is_contiguous() and rows.scale.is_contiguous()
     fits = rows.bytes.shape[1] % LANES == 0 and rows.scale.dtype == torch.bfloat16
-    return plain and fits and int8_product() is not None
+    return plain and fits and rows.bytes.device.type == "cpu"
 
 
 @functools.cache
-def int8_product() -> Callable[..., None] | None:
-    """The compiled function, or None where it cannot be compiled; the log says why, once."""
+def products() -> Products | None:
+    """The compiled functions, or None where they cannot be compiled; the log says why, once."""
     try:
         library = ctypes.CDLL(str(_compiled()))
     except (OSError, subprocess.SubprocessError) as problem:
-        _LOG.warning("int8 products are torch's own here, since ours cannot be compiled (%s).", problem)
+        _LOG.warning("Packed products are torch's own here, since ours cannot be compiled (%s).", problem)
         return None
-    product = library.int8_product
-    product.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_long] * 3
-    product.restype = None
-    function: Callable[..., None] = product
-    return function
+    return Products(_function(library, "int8_product", 4), _function(library, "int4_product", 5))
+
+
+def _function(library: ctypes.CDLL, name: str, addresses: int) -> Product:
+    function = getattr(library, name)
+    function.argtypes = [ctypes.c_void_p] * addresses + [ctypes.c_long] * 3
+    function.restype = None
+    product: Product = function
+    return product
 
 
 def _compiled() -> Path:
@@ -92,7 +146,7 @@ def _compiled() -> Path:
     Raises:
         OSError: there is no compiler, or nowhere to write. SubprocessError: it failed or took too long.
     """
-    file = cache_folder() / "kernels" / f"int8-product-{_key()}.so"
+    file = cache_folder() / "kernels" / f"packed-products-{_key()}.so"
     if not file.exists():
         compiler = next((found for name in _COMPILERS if (found := shutil.which(name))), None)
         if compiler is None:

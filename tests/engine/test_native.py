@@ -6,22 +6,25 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from core.engine import native
 from core.engine.linear import make_linear
-from core.engine.quantise import Rows8, rows8
+from core.engine.quantise import Rows8, groups4, rows8
 
 pytestmark = pytest.mark.torch
 
-needs_compiler = pytest.mark.skipif(native.int8_product() is None, reason="The product needs a C++ compiler.")
+needs_compiler = pytest.mark.skipif(native.products() is None, reason="The products need a C++ compiler.")
+SHAPES = [(1, 32), (17, 96), (256, 576), (33, 1536)]
+COUNTS = [1, 2, 3, 4, 7, 9]
 
 
 @pytest.fixture
 def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("LLM_LAB_CACHE", str(tmp_path))
-    native.int8_product.cache_clear()
+    native.products.cache_clear()
     yield
-    native.int8_product.cache_clear()
+    native.products.cache_clear()
 
 
 def quantised(outputs: int, inputs: int) -> Rows8:
@@ -29,32 +32,49 @@ def quantised(outputs: int, inputs: int) -> Rows8:
     return rows8(torch.randn(outputs, inputs), torch.bfloat16)
 
 
+def compiled() -> native.Products:
+    found = native.products()
+    assert found is not None
+    return found
+
+
+def assert_rounded_once(product: Tensor, exact: Tensor) -> None:
+    largest = exact.abs().max()
+    assert ((product.double() - exact).abs() <= 2**-8 * exact.abs() + 1e-5 * largest).all()
+
+
 @needs_compiler
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 9])
-@pytest.mark.parametrize("shape", [(1, 16), (17, 48), (256, 576), (33, 1536)])
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("shape", [*SHAPES, (5, 16)])
 @torch.inference_mode()
-def test_the_product_is_that_of_the_stored_weights(shape: tuple[int, int], count: int) -> None:
+def test_the_int8_product_is_that_of_the_stored_weights(shape: tuple[int, int], count: int) -> None:
     rows, bias = quantised(*shape), torch.randn(shape[0]).bfloat16()
     assert native.takes(rows)
-    product = native.int8_product()
-    assert product is not None
     inputs = torch.randn(count, shape[1]).bfloat16()
-    exact = inputs.double() @ rows.dense().double().T
-    plain = native.NativeByteLinear(rows, None, product).few_rows(inputs)
-    largest = exact.abs().max()
-    assert ((plain.double() - exact).abs() <= 2**-8 * exact.abs() + 1e-5 * largest).all(), (
-        "rounded to bf16 once"
-    )
-    moved = native.NativeByteLinear(rows, bias, product)(inputs)
-    assert torch.equal(moved, plain + bias)
+    plain = native.NativeByteLinear(rows, None, compiled()).few_rows(inputs)
+    assert_rounded_once(plain, inputs.double() @ rows.dense().double().T)
+    assert torch.equal(native.NativeByteLinear(rows, bias, compiled())(inputs), plain + bias)
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("shape", SHAPES)
+@torch.inference_mode()
+def test_the_int4_product_is_that_of_the_stored_weights(shape: tuple[int, int], count: int) -> None:
+    torch.manual_seed(sum(shape))
+    groups = groups4(torch.randn(shape) + 0.3)
+    kernel = native.NativeNibbleLinear(groups, None, compiled())
+    inputs = torch.randn(count, shape[1]).bfloat16()
+    exact = inputs.double() @ groups.dense().double().T
+    assert_rounded_once(kernel.few_rows(inputs), exact)
+    error = (kernel.many_rows(inputs).double() - exact).abs().max() / exact.abs().max()
+    assert error < 0.02, "weights are rounded to bf16 on this way"
 
 
 @needs_compiler
 @torch.inference_mode()
 def test_numbers_that_are_not_finite_stay_so_and_rows_may_lie_apart() -> None:
-    rows, product = quantised(8, 32), native.int8_product()
-    assert product is not None
-    kernel = native.NativeByteLinear(rows, None, product)
+    kernel = native.NativeByteLinear(quantised(8, 32), None, compiled())
     wild = torch.full((1, 32), float("nan")).bfloat16()
     assert kernel.few_rows(wild).isnan().all()
     apart = torch.randn(32, 3).bfloat16().t()
@@ -74,7 +94,7 @@ def test_without_a_compiler_torch_multiplies_and_the_log_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
-    assert not native.takes(quantised(8, 32))
+    assert native.products() is None
     (record,) = caplog.records
     assert "none of g++, clang++, c++ is installed" in record.getMessage()
 
@@ -88,7 +108,7 @@ def test_a_compiler_that_fails_leaves_no_file(
 
     monkeypatch.setattr("shutil.which", lambda name: name)
     monkeypatch.setattr("subprocess.run", fails)
-    assert native.int8_product() is None
+    assert native.products() is None
     assert caplog.records
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
@@ -96,7 +116,7 @@ def test_a_compiler_that_fails_leaves_no_file(
 @needs_compiler
 @pytest.mark.usefixtures("_fresh")
 def test_it_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert native.int8_product() is not None
-    native.int8_product.cache_clear()
+    assert native.products() is not None
+    native.products.cache_clear()
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("it was there"))
-    assert native.int8_product() is not None
+    assert native.products() is not None

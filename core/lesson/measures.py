@@ -104,6 +104,33 @@ def _counted(run: RunRecord, what: Literal["weight_bytes", "kv_bytes"]) -> Measu
     )
 
 
+#: The operator whose matrix a page follows through a run: large, and in every model that runs here.
+_MATRIX: Final = "gate_up"
+
+
+def matrix_of_a_step(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """The MLP's first product of a decode step, all layers together: one row a token."""
+    found = _matrix(compare(runs[0]).decode)
+    return None if found is None else _milliseconds(found)
+
+
+def matrix_of_a_prompt(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """The same of the prefill: as many rows as the prompt has tokens."""
+    found = _matrix(compare(runs[0]).prefill)
+    return None if found is None else _milliseconds(found)
+
+
+def matrix_factor(runs: Sequence[RunRecord]) -> MeasuredRow | None:
+    """How many times as long the prefill's product takes as a step's."""
+    found = compare(runs[0])
+    prompt, step = _matrix(found.prefill), _matrix(found.decode)
+    return None if prompt is None or step is None else _factor(prompt, step, 1)
+
+
+def _matrix(operators: Sequence[Ratio]) -> Ratio | None:
+    return next((ratio for ratio in operators if ratio.name == _MATRIX), None)
+
+
 def _factor(above: Ratio, below: Ratio, scale: float) -> MeasuredRow:
     return MeasuredRow(
         predicted=Amount(scale * above.predicted_s / below.predicted_s, "×"),
@@ -150,6 +177,9 @@ MEASURES: Final[dict[str, tuple[RowMaker, int]]] = {
     "rate_ratio": (rate_ratio, 1),
     "time_ratio": (time_ratio, 2),
     "weights_read": (weights_read, 1),
+    "matrix_of_a_step": (matrix_of_a_step, 1),
+    "matrix_of_a_prompt": (matrix_of_a_prompt, 1),
+    "matrix_factor": (matrix_factor, 1),
     "cache_moved": (cache_moved, 1),
     "memory_kept": (memory_kept, 1),
 }

@@ -13,7 +13,7 @@ from core.ui.figures.mark_scale import Marks
 from core.ui.figures.token_areas import Counted, token_areas
 from core.ui.picture import Picture
 
-MARKS = Marks(0.1, 10_000, "GFLOP", said=30.0, true=16.1, now=16.1)
+MARKS = Marks(1, 100_000, "GFLOP", said=30.0, true=16.1, now=16.1)
 KINDS: tuple[Counted, ...] = ("FLOPs", "parameters", "bytes")
 
 
@@ -84,7 +84,7 @@ def test_a_click_names_the_operator_and_the_rest_names_none() -> None:
 def test_the_learners_mark_and_todays_value_stand_on_the_scale() -> None:
     markup = token_areas(works(), "FLOPs", "", MARKS).drawing.markup()
     assert "you: 30.0 GFLOP" in markup
-    moved = Marks(0.1, 10_000, "GFLOP", said=None, true=16.1, now=99.0)
+    moved = Marks(1, 100_000, "GFLOP", said=None, true=16.1, now=99.0)
     picture = token_areas(works(), "FLOPs", "", moved)
     assert "asked: 16.1 GFLOP, now: 99.0 GFLOP" in picture.drawing.markup()
     assert "You said" not in picture.alt

@@ -10,6 +10,7 @@ from core.lesson.quantities import (
     kv_cache,
     one_token,
     prefill_and_decode,
+    roofline,
     will_it_fit,
 )
 from core.lesson.quantities.quantity import Quantity
@@ -18,6 +19,7 @@ from core.lesson.quantities.quantity import Quantity
 REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
     "one_token": one_token.QUANTITIES,
     "prefill_and_decode": prefill_and_decode.QUANTITIES,
+    "roofline": roofline.QUANTITIES,
     "will_it_fit": will_it_fit.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,
     "hardware_generations": hardware_generations.QUANTITIES,

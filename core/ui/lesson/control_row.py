@@ -69,7 +69,7 @@ def _draw(lesson: Lesson, control: Control, value: Value) -> None:
     elif control.kind == "choice":
         st.selectbox(
             label,
-            control.options,
+            offered(control, str(value)),
             format_func=option_name,
             key=key,
             help=hint,
@@ -117,6 +117,16 @@ def picker(lesson: Lesson) -> Callable[[str], None] | None:
 def _pick(lesson: Lesson, control: Control, name: str) -> None:
     if link.is_part(name):
         link.change(lesson, control.name, name)
+
+
+def offered(control: Control, value: str) -> list[str]:
+    """The options of a choice, today's value among them: the scenario may hold one that is not listed.
+
+    >>> from core.lesson.lesson_file import lessons
+    >>> offered(lessons()["roofline"].controls[1], "fp16")
+    ['bf16', 'int8', 'int8-dynamic', 'int4', 'fp16']
+    """
+    return [*control.options, *([] if value in control.options else [value])]
 
 
 def stops(control: Control, value: int) -> Sequence[int]:

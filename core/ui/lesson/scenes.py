@@ -22,7 +22,7 @@ from core.ui.figures.cached_work_and_memory import (
 )
 from core.ui.figures.pass_work import RatioScale, pass_work
 from core.ui.figures.token_triangle import cached_triangle, recomputed_triangle, token_triangle
-from core.ui.lesson import hardware_scenes, memory_scenes, one_token_scenes
+from core.ui.lesson import hardware_scenes, memory_scenes, one_token_scenes, roofline_scenes
 from core.ui.picture import Picture
 
 
@@ -99,6 +99,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     **memory_scenes.PICTURES,
     **hardware_scenes.PICTURES,
     **one_token_scenes.PICTURES,
+    **roofline_scenes.PICTURES,
 }
 
 #: The functions that draw each, for the page's own source.
@@ -110,4 +111,5 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     **memory_scenes.DRAWN_BY,
     **hardware_scenes.DRAWN_BY,
     **one_token_scenes.DRAWN_BY,
+    **roofline_scenes.DRAWN_BY,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -105,8 +105,12 @@ class Fields:
         table = self.table("per_layer_config")
         names = (str(layer), f"{layer:02}", f"{layer:03}")
         own = next((found for name in names if table and (found := table.table(name))), None)
-        values = self.values if own is None else {**self.values, **own.values}
-        return replace(self, values=values, layer=layer)
+        return replace(self if own is None else self.over(own.values), layer=layer)
+
+    def over(self, values: Mapping[str, object]) -> Fields:
+        """The same fields, with these values before their own; those that are null do not count."""
+        stated = {key: value for key, value in values.items() if value is not None}
+        return replace(self, values=_Overlay(stated, self.values))
 
     def has(self, key: str) -> bool:
         """Whether the config says anything under this key."""
@@ -221,13 +225,9 @@ class Fields:
 
     def inside(self, *keys: str) -> Fields:
         """These fields, with the keys of nested tables before their own: where old configs nest them."""
-        merged = dict(self.values)
-        for key in keys:
-            table = self.table(key)
-            if table is not None:
-                merged |= {name: value for name, value in table.values.items() if value is not None}
-        merged.pop("model_type", None)
-        return replace(self, values=merged)
+        found = [table.values for key in keys if (table := self.table(key))]
+        stated = {name: value for table in found for name, value in table.items() if name != "model_type"}
+        return self.over(stated)
 
     def texts(self, key: str) -> list[str] | None:
         """A list of texts, or None."""
@@ -237,6 +237,22 @@ class Fields:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise ConfigError(f"{key} must be a list of texts; got {shown(value)}. Correct the config.")
         return value
+
+
+class _Overlay(Mapping[str, object]):
+    """Some keys of a config before the config itself, which is asked only for what is read."""
+
+    def __init__(self, first: Mapping[str, object], then: Mapping[str, object]) -> None:
+        self._first, self._then = first, then
+
+    def __getitem__(self, key: str) -> object:
+        return self._first[key] if key in self._first else self._then[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._first, *self._then)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 def text_model(config: Mapping[str, object]) -> tuple[Mapping[str, object], Mapping[str, object]]:

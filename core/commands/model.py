@@ -10,6 +10,7 @@ from core.analytic import kv_cache, params
 from core.analytic.operators import operators
 from core.catalog.formats import number_format
 from core.catalog.hf_config import MAX_CONFIG_CHARACTERS, parse_config
+from core.catalog.hub import hub_config, is_hub_id
 from core.catalog.model import ModelSpec
 from core.catalog.models import catalogue, model
 from core.catalog.scenario import LIMITS
@@ -24,7 +25,7 @@ _MAX_CONTEXT: Final = LIMITS["input_tokens"][1] + LIMITS["output_tokens"][1]
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "config", metavar="CONFIG_OR_ID", help="a catalogue id, a config.json, or a folder with one"
+        "config", metavar="CONFIG_OR_ID", help="a catalogue id, a config.json, a folder with one, or a hub id"
     )
     add_formats(parser)
     parser.add_argument("--batch", type=whole_number(*LIMITS["batch"]), default=1, help="sequences")
@@ -34,10 +35,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def find_model(name: str) -> ModelSpec:
-    """A catalogue model by its id, or the model that a config file describes.
+    """A catalogue model by its id, the model that a config file describes, or one of the hub.
 
     Raises:
-        ConfigError: it is neither, the file cannot be read, or it does not describe a model.
+        ConfigError: it is none of these, the file cannot be read, or it does not describe a model.
     """
     if name in catalogue():
         return model(name)
@@ -47,6 +48,8 @@ def find_model(name: str) -> ModelSpec:
         known = path.is_file()
     except OSError:  # for instance a name longer than the file system allows
         known = False
+    if not known and is_hub_id(name) and not path.parent.exists():
+        return parse_config(hub_config(name), name=name, source=f"https://huggingface.co/{name}")
     if not known:
         raise ConfigError(
             f"The model must be one of {', '.join(catalogue())}, or the path of a config.json; "

@@ -40,6 +40,7 @@ READERS: Final[Mapping[str, Reader]] = {
         gemma.gemma,
         gemma.gemma2,
         gemma.gemma3,
+        gemma.gemma3n,
         gemma.gemma4,
         older.gpt2,
         older.gpt_bigcode,

@@ -19,7 +19,7 @@ from core.catalog.families.parts import (
     stack,
 )
 from core.catalog.fields import Fields
-from core.catalog.model import Attention, Layer, MoE, PerLayerEmbedding
+from core.catalog.model import Attention, Layer, MoE, Part, PerLayerEmbedding
 
 #: What Gemma 4 assumes for its global heads, and for the features that each layer has of its own.
 _GLOBAL_HEAD_DIM = 512
@@ -97,6 +97,36 @@ def _gemma4_layer(fields: Fields, kind: str, shares_cache: bool) -> Layer:
     part = MoE(routed.num_experts, routed.experts_per_token, routed.expert, mlp, router_values=values)
     norms = (*SANDWICH_NORMS, "experts_norm", "post_shared_norm", "post_experts_norm")
     return Layer(mixer, part, norms, per_layer_input=size)
+
+
+def gemma3n(fields: Fields) -> Decoder:
+    """Gemma 3n: every fifth layer global, shared caches at the end, features of their own for all layers.
+
+    Beside each layer stand a low-rank path (LAuReL) and the mixing of several residual streams (AltUp).
+    """
+    count, hidden = num_layers(fields), fields.count("hidden_size")
+    shared = fields.number_or("num_kv_shared_layers", 0)
+    streams, rank = fields.count("altup_num_inputs"), fields.count("laurel_rank")
+    beside = (
+        Part("LAuReL", 2 * hidden * rank + hidden),
+        Part("AltUp", streams**2 * (1 + streams) + hidden * (streams + 2)),
+    )
+    marked = [(name, index >= count - shared) for index, name in enumerate(kinds(fields, every_nth(5)))]
+
+    def layer(at: Fields, kind: tuple[str, bool]) -> Layer:
+        mixer = spanned(at, attention(at, qk_norm=True), kind[0])
+        if kind[1]:
+            mixer = replace(mixer, kv_projection="none", keeps_cache=False, qk_norm_values=mixer.head_dim)
+        size = fields.count("hidden_size_per_layer_input")
+        return Layer(mixer, dense(at), SANDWICH_NORMS, per_layer_input=size, others=beside)
+
+    layers = stack(fields, marked, layer)
+    note_windows(fields, layers)
+    tables = PerLayerEmbedding(
+        fields.count("vocab_size_per_layer_input"), fields.count("hidden_size_per_layer_input")
+    )
+    mixing = Part("AltUp's projections", 2 * (streams - 1) * hidden**2)
+    return Decoder(layers, per_layer_embedding=tables, others=(mixing,))
 
 
 def _global_heads(fields: Fields, mixer: Attention) -> Attention:

@@ -213,12 +213,9 @@ def mimo_v2(fields: Fields) -> Decoder:
 
     def heads(at: Fields, kind: str) -> Attention:
         windowed = kind == "sliding" and not at.has("per_layer_config")
-        own = "swa_"
-        values = dict(at.values)
-        for key in ("num_attention_heads", "num_key_value_heads", "head_dim", "v_head_dim"):
-            if windowed and (at.has(own + key) or own + key in at.defaults):
-                values[key] = at.count(own + key)
-        sized = replace(at, values=values)
+        keys = ("num_attention_heads", "num_key_value_heads", "head_dim", "v_head_dim")
+        stated = (key for key in keys if at.has(f"swa_{key}") or f"swa_{key}" in at.defaults)
+        sized = at.over({key: at.count(f"swa_{key}") for key in stated}) if windowed else at
         bias = at.flag("attention_bias", default=False)
         mixer = attention(sized, qkv_bias=bias)
         key = "add_swa_attention_sink_bias" if kind == "sliding" else "add_full_attention_sink_bias"

@@ -174,6 +174,4 @@ def falcon(fields: Fields) -> Decoder:
 
 
 def _without_kv_heads(fields: Fields) -> Fields:
-    return replace(
-        fields, values={**fields.values, "num_key_value_heads": fields.count("num_attention_heads")}
-    )
+    return fields.over({"num_key_value_heads": fields.count("num_attention_heads")})

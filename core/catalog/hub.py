@@ -1,0 +1,50 @@
+"""Fetch a config.json from the Hugging Face hub by its id; optional, and offline it says so."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from core.catalog.hf_config import MAX_CONFIG_CHARACTERS
+from core.errors import ConfigError
+
+_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}")
+_SECONDS: Final = 5
+
+
+def is_hub_id(name: str) -> bool:
+    """Whether a name has the form of a hub id, an owner and a model.
+
+    >>> is_hub_id("meta-llama/Llama-3.1-8B"), is_hub_id("llama-3.1-8b"), is_hub_id("/tmp/config.json")
+    (True, False, False)
+    """
+    return _ID.fullmatch(name) is not None
+
+
+def hub_config(name: str) -> str:
+    """The text of a model's config.json, from the hub or from its cache on this machine.
+
+    Raises:
+        ConfigError: huggingface_hub is not installed, the hub cannot be reached, or has no such config.
+    """
+    if not is_hub_id(name):
+        raise ConfigError(f"A hub id must have the form owner/model; got {name[:120]!r}. Correct it.")
+    try:
+        hub = import_module("huggingface_hub")
+    except ImportError:
+        raise ConfigError(
+            f"Reading {name} from the hub needs the package huggingface_hub, which is not installed. "
+            "Install it, or paste the model's config.json."
+        ) from None
+    try:
+        path = Path(hub.hf_hub_download(name, "config.json", etag_timeout=_SECONDS))
+        text = path.read_text(encoding="utf-8-sig")
+    except Exception as problem:  # its HTTP library's errors have no common base
+        raise ConfigError(
+            f"The config of {name} must be on the hub and open to read; getting it failed "
+            f"({type(problem).__name__}). This machine may be offline, or the model gated: paste its "
+            "config.json instead."
+        ) from problem
+    return text[: MAX_CONFIG_CHARACTERS + 1]

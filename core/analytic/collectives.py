@@ -27,12 +27,18 @@ ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
 class Collective:
     """One exchange among ``ranks`` chips.
 
+    Attributes:
+        kind: what is exchanged. ranks: chips that take part.
+        spread: chips from the first to the last of them, those between included; 0 is as many as take
+            part. It tells whether they lie in one box.
+
     >>> Collective("all_reduce", 8).wire_bytes(33_554_432)
     58720256.0
     """
 
     kind: CollectiveKind
     ranks: int
+    spread: int = 0
 
     def __post_init__(self) -> None:
         if self.ranks < 1:

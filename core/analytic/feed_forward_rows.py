@@ -104,4 +104,4 @@ def _sent(name: str, part: MoE, make: LayerRows, width: int) -> list[Row]:
         return []
     own = make.forward.tokens / split.tensor
     message = own * (part.experts_per_token * width * make.forward.element)
-    return make.exchange(name, "all_to_all", split.expert, message)
+    return make.exchange(name, "all_to_all", split.expert, message, split.expert_spread)

@@ -29,12 +29,16 @@ class Split:
         tensor: chips that share each matrix. expert: chips that share the experts.
         pooled: replicas whose tokens meet at the same experts.
         context: chips that share the tokens of a sequence's cache.
+        sequence: chips that share the tokens of norms and residuals, 1 or as many as share a matrix.
+        expert_spread: chips from the first to the last that share the experts.
     """
 
     tensor: int = 1
     expert: int = 1
     pooled: int = 1
     context: int = 1
+    sequence: int = 1
+    expert_spread: int = 1
 
 
 #: One chip holds everything.
@@ -112,9 +116,12 @@ class LayerRows:
         """A norm over ``width`` features, in and out."""
         return [self.simple(name, "norm", 2 * width)]
 
-    def exchange(self, name: str, kind: CollectiveKind, ranks: int, message_bytes: Number) -> list[Row]:
+    def exchange(
+        self, name: str, kind: CollectiveKind, ranks: int, message_bytes: Number, spread: int = 0
+    ) -> list[Row]:
         """What chips send each other at this place; nothing where there is one."""
-        return exchange_rows(name, Collective(kind, ranks), self.repeats, self.forward, message_bytes)
+        collective = Collective(kind, ranks, spread)
+        return exchange_rows(name, collective, self.repeats, self.forward, message_bytes)
 
 
 def exchange_rows(

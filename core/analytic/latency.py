@@ -21,7 +21,7 @@ from core.analytic.operators import operators
 from core.analytic.table import Operators
 from core.catalog.formats import FORMATS, STORAGE_FORMATS
 from core.catalog.model import ModelSpec
-from core.errors import FormatError, ScenarioError
+from core.errors import FormatError
 from core.units import Number
 
 #: The limits, in the order in which a tie is resolved.
@@ -85,7 +85,7 @@ def demand(table: Operators, machine: Machine) -> Demand:
     moved = table.streamed_bytes
     for row, collective in enumerate(table.collectives):
         if collective is not None:
-            link[row] = _exchange_s(table, row, collective, _link_speed(machine))
+            link[row] = _exchange_s(table, row, collective, machine.link_for(collective))
             continue
         rate = _rate(table, row, machine)
         memory[row] = moved[row] / rate.bytes_per_s
@@ -98,16 +98,6 @@ def _exchange_s(table: Operators, row: int, collective: Collective, speed: LinkS
     repeats, factor = table.repeats[row], collective.wire_factor()
     message = table.link_bytes[row] / (repeats * factor) if factor else np.zeros_like(table.link_bytes[row])
     return np.asarray(repeats * fastest_s(collective, message, speed))
-
-
-def _link_speed(machine: Machine) -> LinkSpeed:
-    speed = machine.link_speed
-    if speed is None:
-        raise ScenarioError(
-            f"Chips that share a model need a link between them; none is known of {machine.name}. "
-            "Choose a chip with a link, or a plan on one chip."
-        )
-    return speed
 
 
 def _rate(table: Operators, row: int, machine: Machine) -> Rate:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.collectives import LinkSpeed
+from core.analytic.collectives import Collective, LinkSpeed
 from core.analytic.table import Kind
 from core.catalog.accelerator import Link
+from core.errors import ScenarioError
+
+#: Chips of the usual server.
+NODE_CHIPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,8 @@ class Machine:
         notes: sentences that belong beside any number made with it.
         kind: class of the chip, as its data sheet's; empty for a measured machine.
         announced: nobody outside the vendor has measured such a chip.
+        node_chips: chips of one box, which its link joins. network: the link between boxes, for each chip;
+            None where it is not given.
     """
 
     id: str
@@ -89,16 +95,26 @@ class Machine:
     collective_fixed_s: float = 0.0
     kind: str = ""
     announced: bool = False
+    node_chips: int = NODE_CHIPS
+    network: Link | None = None
 
-    @property
-    def link_speed(self) -> LinkSpeed | None:
-        """What its link does for a collective; None where it has none. An unknown latency counts as 0."""
-        if self.link is None:
-            return None
+    def link_for(self, collective: Collective) -> LinkSpeed:
+        """What carries a collective: the link within a box, the network where its chips lie in several.
+
+        An unknown latency counts as 0, and a network that is not given as the link: both give floors.
+
+        Raises:
+            ScenarioError: no link is known.
+        """
+        within = max(collective.spread, collective.ranks) <= self.node_chips
+        link = self.link if within or self.network is None else self.network
+        if link is None:
+            raise ScenarioError(
+                f"Chips that share a model need a link between them; none is known of {self.name}. "
+                "Choose a chip with a link, or a plan on one chip."
+            )
         return LinkSpeed(
-            self.link_share * self.link.bandwidth_bytes_per_s,
-            self.link.latency_s or 0.0,
-            self.collective_fixed_s,
+            self.link_share * link.bandwidth_bytes_per_s, link.latency_s or 0.0, self.collective_fixed_s
         )
 
     def rate(self, kind: Kind, format: str, operator: str = "") -> Rate:

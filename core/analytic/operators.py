@@ -202,7 +202,8 @@ def layer_rows(layer: Layer, repeats: int, forward: ForwardPass) -> list[Row]:
     rows = _part("attention", mixed, first, make) if mixed else []
     if layer.parallel and mixed:
         # Both parts read the layer's input; their sums are added, and reduced over chips, at once.
-        rows = [row for row in rows if row.collective is None or row.name != "attention_all_reduce"]
+        shared = {"attention_all_reduce", "attention_all_gather", "attention_reduce_scatter"}
+        rows = [row for row in rows if row.name not in shared]
     rows += _part("mlp", fed, second, make) if fed else []
     return rows + make.linear("stream_mixing", "per_layer_input") + _others(make)
 
@@ -218,18 +219,27 @@ def _norms_by_part(layer: Layer) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _part(name: str, rows: Sequence[Row], norms: tuple[str, ...], make: LayerRows) -> list[Row]:
-    """A part between its norms and its residual; under tensor parallelism its sum goes to all chips."""
-    forward = make.forward
-    before = [norm for norm in norms if "post" not in norm]
-    after = [norm for norm in norms if "post" in norm]
+    """A part between its norms and its residual; under tensor parallelism its sum goes to all chips.
+
+    Under sequence parallelism a chip norms and adds its share of the tokens: they are gathered before the
+    part, and its sum is scattered after it.
+    """
+    forward, split = make.forward, make.forward.split
+    outside = replace(make, forward=replace(forward, batch=forward.batch / split.sequence))
+    whole, ranks = forward.moved(forward.hidden), split.tensor
+    if split.sequence == 1:
+        gather: list[Row] = []
+        reduce = make.exchange(f"{name}_all_reduce", "all_reduce", ranks, whole)
+    else:
+        gather = make.exchange(f"{name}_all_gather", "all_gather", ranks, whole)
+        reduce = make.exchange(f"{name}_reduce_scatter", "reduce_scatter", ranks, whole)
     return [
-        *(row for norm in before for row in make.norm(norm, forward.hidden)),
+        *(row for norm in norms if "post" not in norm for row in outside.norm(norm, forward.hidden)),
+        *gather,
         *rows,
-        *make.exchange(
-            f"{name}_all_reduce", "all_reduce", forward.split.tensor, forward.moved(forward.hidden)
-        ),
-        *(row for norm in after for row in make.norm(norm, forward.hidden)),
-        make.simple(f"{name}_residual", "elementwise", 3 * forward.hidden),
+        *reduce,
+        *(row for norm in norms if "post" in norm for row in outside.norm(norm, forward.hidden)),
+        outside.simple(f"{name}_residual", "elementwise", 3 * forward.hidden),
     ]
 
 

@@ -4,7 +4,9 @@ A replica is ``tp * pp`` chips: ``pp`` stages in a row, each layer's matrices sp
 ``dp`` replicas serve requests of their own. The experts of a layer are spread over ``ep`` chips: within
 the tp chips of a stage (ep <= tp, each expert then split over tp / ep of them), or across replicas, whose
 tokens then meet at the experts (ep a multiple of tp). ``cp`` of the tp chips share the tokens of a
-sequence's cache; that removes copies where KV heads or latents are fewer than chips.
+sequence's cache; that removes copies where KV heads or latents are fewer than chips. With ``sp`` the tp
+chips also share the tokens of norms and residuals, and each all-reduce becomes a scatter and a gather.
+Chips are numbered by replica, stage and place in the stage, so a stage's chips are neighbours.
 
 A chip's share is the same model with fewer heads, columns and layers, so every formula of the whole
 holds for it. Matrices are split by columns where a product begins a part (QKV, gate and up) and by rows
@@ -14,7 +16,6 @@ fewer than chips are copies. Nothing here is checked for sense: ``constraints.vi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil
@@ -24,11 +25,9 @@ from core.analytic.collectives import Collective
 from core.analytic.forward_pass import LatentForm, Split, exchange_rows
 from core.analytic.operators import beginning_rows, ending_rows, forward_pass, layer_rows
 from core.analytic.params import layer_kinds, outer_weights
+from core.analytic.shares import shard_layers
 from core.analytic.table import Operators
-from core.catalog.feed_forward import DenseMLP, FeedForward
-from core.catalog.mixers import Attention, CompressedAttention, LatentAttention
-from core.catalog.model import Layer, Mixer, ModelSpec
-from core.catalog.state_mixers import LinearAttention, Mamba, Mamba2, ShortConvolution
+from core.catalog.model import Layer, ModelSpec
 from core.units import Number
 
 #: Rows of a vocabulary are padded to a multiple of this before they are split, as vLLM does.
@@ -49,6 +48,7 @@ class ParallelPlan:
     ep: int = 1
     dp: int = 1
     cp: int = 1
+    sp: int = 1
 
     @property
     def chips(self) -> int:
@@ -68,7 +68,8 @@ class ParallelPlan:
     @property
     def split(self) -> Split:
         """The same as a forward pass needs it."""
-        return Split(self.tp, self.ep, self.pooled, self.cp)
+        spread = self.ep if self.ep <= self.tp else self.tp * self.pp * self.pooled
+        return Split(self.tp, self.ep, self.pooled, self.cp, self.sp, spread)
 
 
 #: Nothing is shared.
@@ -131,7 +132,7 @@ def stages(model: ModelSpec, plan: ParallelPlan) -> tuple[Stage, ...]:
         layers = model.layers[start : start + number]
         shard = replace(
             model,
-            layers=tuple(_shard_layers(layers, plan)),
+            layers=shard_layers(layers, plan.tp, plan.expert_tensor),
             vocab_size=padded_vocab(model.vocab_size, plan.tp),
         )
         found.append(Stage(index, index == 0, index == plan.pp - 1, layers, shard))
@@ -191,101 +192,5 @@ def device_operators(
         rows += ending_rows(shard, outer, head_alone)
     else:
         passed = forward.moved(model.hidden_size)
-        rows += exchange_rows("stage_send", Collective("send", 2), 1, forward, passed)
+        rows += exchange_rows("stage_send", Collective("send", 2, plan.tp * plan.pp), 1, forward, passed)
     return Operators.build(rows)
-
-
-# --- Shares of a layer ----------------------------------------------------------------------------
-
-
-def _shard_layers(layers: tuple[Layer, ...], plan: ParallelPlan) -> list[Layer]:
-    """Each layer's share; layers that are one record stay one record."""
-    known: dict[int, Layer] = {}
-    for layer in layers:
-        if id(layer) not in known:
-            known[id(layer)] = replace(
-                layer,
-                mixer=None if layer.mixer is None else _shard_mixer(layer.mixer, plan.tp),
-                feed_forward=None
-                if layer.feed_forward is None
-                else _shard_feed_forward(layer.feed_forward, plan),
-            )
-    return [known[id(layer)] for layer in layers]
-
-
-def _shard_feed_forward(part: FeedForward, plan: ParallelPlan) -> FeedForward:
-    if isinstance(part, DenseMLP):
-        return _shard_mlp(part, plan.tp)
-    return replace(
-        part,
-        expert=_shard_mlp(part.expert, plan.expert_tensor),
-        shared=None if part.shared is None else _shard_mlp(part.shared, plan.tp),
-    )
-
-
-def _shard_mlp(mlp: DenseMLP, chips: int) -> DenseMLP:
-    return replace(mlp, intermediate_size=ceil(mlp.intermediate_size / chips))
-
-
-def kv_heads_on_chip(num_kv_heads: int, tp: int) -> int:
-    """KV heads of one chip: a share, or one that several chips keep where there are fewer heads.
-
-    >>> kv_heads_on_chip(8, 4), kv_heads_on_chip(8, 16)
-    (2, 1)
-    """
-    return ceil(num_kv_heads / tp)
-
-
-def _shard_mixer(mixer: Mixer, tp: int) -> Mixer:
-    if tp == 1:
-        return mixer
-    return _SHARES[type(mixer)](mixer, tp)
-
-
-def _attention(mixer: Attention, tp: int) -> Attention:
-    return replace(
-        mixer,
-        num_heads=ceil(mixer.num_heads / tp),
-        num_kv_heads=kv_heads_on_chip(mixer.num_kv_heads, tp),
-        gate_features=ceil(mixer.gate_features / tp),
-    )
-
-
-def _latent(mixer: LatentAttention, tp: int) -> LatentAttention:
-    """The latent has no heads: every chip keeps all of it."""
-    return replace(mixer, num_heads=ceil(mixer.num_heads / tp), gate_features=ceil(mixer.gate_features / tp))
-
-
-def _compressed(mixer: CompressedAttention, tp: int) -> CompressedAttention:
-    return replace(mixer, num_heads=ceil(mixer.num_heads / tp), output_groups=ceil(mixer.output_groups / tp))
-
-
-def _mamba(mixer: Mamba, tp: int) -> Mamba:
-    return replace(mixer, inner_size=ceil(mixer.inner_size / tp))
-
-
-def _mamba2(mixer: Mamba2, tp: int) -> Mamba2:
-    return replace(mixer, num_heads=ceil(mixer.num_heads / tp), num_groups=ceil(mixer.num_groups / tp))
-
-
-def _linear_attention(mixer: LinearAttention, tp: int) -> LinearAttention:
-    return replace(
-        mixer,
-        num_key_heads=ceil(mixer.num_key_heads / tp),
-        num_value_heads=ceil(mixer.num_value_heads / tp),
-    )
-
-
-def _short_convolution(mixer: ShortConvolution, tp: int) -> ShortConvolution:
-    return replace(mixer, channels=ceil(mixer.channels / tp))
-
-
-_SHARES: Final[dict[type, Callable[..., Mixer]]] = {
-    Attention: _attention,
-    LatentAttention: _latent,
-    CompressedAttention: _compressed,
-    Mamba: _mamba,
-    Mamba2: _mamba2,
-    LinearAttention: _linear_attention,
-    ShortConvolution: _short_convolution,
-}

@@ -55,21 +55,27 @@ class PlanOnChips:
     nearest: tuple[ParallelPlan, ...]
 
 
-def parallel_plan(scenario: Scenario, dp: int | None = None) -> ParallelPlan:
-    """How a scenario splits its model; what chips remain are replicas unless ``dp`` is given.
+def parallel_plan(scenario: Scenario) -> ParallelPlan:
+    """How a scenario splits its model: what chips are left over by a replica are replicas too.
 
     >>> parallel_plan(Scenario(count=8, tp=4)).dp
     2
     """
     share = scenario.tp * scenario.pp
     replicas = scenario.count // share if scenario.count % share == 0 else 1
-    return ParallelPlan(scenario.tp, scenario.pp, scenario.ep, replicas if dp is None else dp)
+    return ParallelPlan(scenario.tp, scenario.pp, scenario.ep, replicas)
 
 
 def plan_on_chips(
-    scenario: Scenario, model: ModelSpec, machine: Machine, dp: int | None = None
+    scenario: Scenario, model: ModelSpec, machine: Machine, parallel: ParallelPlan | None = None
 ) -> PlanOnChips:
     """Count, time and check a scenario on the chips of its plan.
+
+    Args:
+        scenario: what is served, on how many chips.
+        model: its model.
+        machine: one of its chips, with the network between boxes where that is known.
+        parallel: the plan, where it says more than the scenario does (``parallel_plan``).
 
     Raises:
         FormatError: a format of the scenario is unknown, or not for its use.
@@ -82,7 +88,7 @@ def plan_on_chips(
     >>> found.plan.fits, found.parallel.dp, found.plan.violations
     (True, 2, ())
     """
-    case = _Case(scenario, model, machine, parallel_plan(scenario, dp))
+    case = _Case(scenario, model, machine, parallel or parallel_plan(scenario))
     against = violations(model, case.parallel, machine, case.load, scenario.count)
     topics = {one.topic for one in against}
     memory = () if topics & _NO_SHARE else case.memory()
@@ -224,11 +230,27 @@ def _notes(case: _Case) -> tuple[str, ...]:
         *answer_notes(case.scenario),
         "Memory is that of the fullest chip, everything else that of one replica with its own batch, on "
         f"{chips}{others}.",
+        *_link_notes(parallel, machine),
     ]
-    if share > 1 and machine.link is not None and machine.link.latency_s is None:
-        notes.append(f"The latency of {machine.link.name} is unknown and counts as zero: times are floors.")
     if machine.capacity_bytes is None:
         notes.append(
             f"How much memory {machine.name} offers to software is unknown, so is whether this fits."
         )
     return tuple(notes)
+
+
+def _link_notes(parallel: ParallelPlan, machine: Machine) -> list[str]:
+    """What is not known of the links that the plan uses."""
+    split, link = parallel.split, machine.link
+    reach = max(parallel.tp * parallel.pp, split.expert_spread)
+    if reach == 1 or link is None:
+        return []
+    notes = []
+    if link.latency_s is None:
+        notes.append(f"The latency of {link.name} is unknown and counts as zero: times are floors.")
+    if reach > machine.node_chips and machine.network is None:
+        notes.append(
+            f"A group reaches over {reach:,} chips, more than the {machine.node_chips} that usually share a "
+            f"box; {link.name} is taken for all of them. Name the network for a time that is no floor."
+        )
+    return notes

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.analytic.parallel import ParallelPlan, kv_heads_on_chip
+from core.analytic.parallel import ParallelPlan
 from core.analytic.params import layer_kinds, weight_plan
+from core.analytic.shares import kv_heads_on_chip
 from core.catalog.feed_forward import DenseMLP, MoE
 from core.catalog.formats import NumberFormat
 from core.catalog.mixers import Attention, CompressedAttention, LatentAttention
@@ -44,7 +45,7 @@ def split_violations(model: ModelSpec, plan: ParallelPlan) -> tuple[Violation, .
                 _mlp_violations(part, plan.tp) if isinstance(part, DenseMLP) else _moe_violations(part, plan)
             )
             _keep(found, checks)
-    _keep(found, _layer_violations(model, plan))
+    _keep(found, _layer_violations(model, plan) + _sequence_violations(plan))
     if plan.ep > 1 and not any(isinstance(layer.feed_forward, MoE) for layer in model.layers):
         _keep(
             found,
@@ -187,6 +188,18 @@ def _layer_violations(model: ModelSpec, plan: ParallelPlan) -> list[Violation]:
             "layers",
             f"Each of {plan.pp:,} pipeline stages must hold a layer; {model.name} has {model.num_layers:,}. "
             f"Choose a pipeline of up to {model.num_layers:,} stages.",
+        )
+    ]
+
+
+def _sequence_violations(plan: ParallelPlan) -> list[Violation]:
+    if plan.sp in {1, plan.tp}:
+        return []
+    return [
+        Violation(
+            "context",
+            "The chips that share the tokens of norms must be those that share matrices, or none; sp "
+            f"{plan.sp} is not 1 and not tp {plan.tp}. Set sp to 1 or {plan.tp}.",
         )
     ]
 

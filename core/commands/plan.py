@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import Any, Final
 
 from core.analytic.datasheet import machine_from
 from core.analytic.memory import Footprint
 from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import PassCost, Plan, plan
-from core.analytic.plan_on_chips import PlanOnChips, plan_on_chips
-from core.catalog.accelerators import accelerator, accelerators
+from core.analytic.plan_on_chips import PlanOnChips, parallel_plan, plan_on_chips
+from core.catalog.accelerators import accelerator, accelerators, links
 from core.catalog.scenario import LIMITS, Scenario
 from core.commands.arguments import add_formats, whole_number
 from core.commands.model import find_model
@@ -25,8 +26,15 @@ _COUNTS: Final = {
     "pp": ("--pp", "pipeline-parallel degree"),
     "ep": ("--ep", "expert-parallel degree"),
 }
-#: Replicas beside one another; what the count leaves over unless given.
-_REPLICAS: Final = (1, 1024)
+#: Degrees that only this command has: option, largest value, meaning.
+_MORE: Final = {
+    "dp": (
+        1024,
+        "data-parallel degree: replicas; as many as the count allows unless given",
+    ),
+    "cp": (64, "context-parallel degree: chips among tp that share the tokens of a cache"),
+    "sp": (64, "sequence-parallel degree: chips that share the tokens of norms; 1 or tp"),
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,11 +54,13 @@ def add_arguments(parser: ArgumentParser) -> None:
             default=None if name == "count" else getattr(default, name),
             help=meaning,
         )
+    for name, (most, meaning) in _MORE.items():
+        parser.add_argument(f"--{name}", metavar="N", type=whole_number(1, most), help=meaning)
     parser.add_argument(
-        "--dp",
-        metavar="N",
-        type=whole_number(*_REPLICAS),
-        help="data-parallel degree: replicas beside one another; those that the count allows unless given",
+        "--network",
+        choices=sorted(links()),
+        metavar="LINK",
+        help="what joins boxes of 8 chips, for instance infiniband-ndr; the chip's own link unless given",
     )
 
 
@@ -67,8 +77,12 @@ def run(args: Namespace) -> dict[str, Any]:
         model=args.model, accelerator=args.accelerator, weights=args.weights, kv=args.kv, **counts
     )
     model, machine = find_model(args.model), machine_from(accelerator(args.accelerator))
-    on_chips = plan_on_chips(scenario, model, machine, args.dp)
-    alone = (args.tp, args.pp, args.ep) == (1, 1, 1) and on_chips.parallel.chips == scenario.count
+    if args.network is not None:
+        machine = replace(machine, network=links()[args.network])
+    usual = parallel_plan(scenario)
+    parallel = replace(usual, dp=args.dp or usual.dp, cp=args.cp or 1, sp=args.sp or 1)
+    on_chips = plan_on_chips(scenario, model, machine, parallel)
+    alone = parallel.tp * parallel.pp * parallel.ep == 1 and parallel.chips == scenario.count
     return to_json(plan(scenario, model, machine) if alone else on_chips.plan, on_chips)
 
 
@@ -112,7 +126,8 @@ def _parallel(on_chips: PlanOnChips) -> dict[str, Any]:
 
 
 def _degrees(found: ParallelPlan) -> dict[str, int]:
-    return {"tp": found.tp, "pp": found.pp, "ep": found.ep, "dp": found.dp, "chips": found.chips}
+    names = ("tp", "pp", "ep", "dp", "cp", "sp", "chips")
+    return {name: getattr(found, name) for name in names}
 
 
 def _memory(need: Footprint) -> dict[str, int | None]:
@@ -163,7 +178,8 @@ def _render_stages(split: dict[str, Any]) -> list[str]:
 
 
 def _words(split: dict[str, int]) -> str:
-    degrees = ", ".join(f"{name} {split[name]}" for name in ("tp", "pp", "ep", "dp"))
+    more = [name for name in ("cp", "sp") if split[name] > 1]
+    degrees = ", ".join(f"{name} {split[name]}" for name in ("tp", "pp", "ep", "dp", *more))
     chips = split["chips"]
     return f"{degrees}: {chips:,} {'chip' if chips == 1 else 'chips'}"
 

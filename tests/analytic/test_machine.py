@@ -5,7 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.analytic.collectives import Collective
 from core.analytic.machine import Machine, Rate
+from core.catalog.accelerators import links
+from core.errors import ScenarioError
 
 ANY = Rate(fixed_s=1e-6, bytes_per_s=1e9, rows=(1.0,), flops_per_s=(1e12,))
 OWN = Rate(fixed_s=2e-6, bytes_per_s=2e9, rows=(1.0, 100.0), flops_per_s=(1e10, 1e12))
@@ -42,3 +45,16 @@ def test_the_flop_rate_is_interpolated_in_the_logarithm_and_held_outside() -> No
     rates = OWN.flops_at(np.array([0.5, 1.0, 10.0, 100.0, 1e6]))
     assert rates == pytest.approx([1e10, 1e10, 1e11, 1e12, 1e12])
     assert ANY.flops_at(np.array([1.0, 50.0])).tolist() == [1e12, 1e12]
+
+
+def test_chips_in_one_box_use_its_link_and_others_the_network() -> None:
+    joined = replace(
+        MACHINE, link=links()["nvlink-4"], network=links()["infiniband-ndr"], link_share=0.5, node_chips=8
+    )
+    near, far = Collective("all_reduce", 8), Collective("all_reduce", 16)
+    scattered = Collective("all_to_all", 4, spread=32)
+    assert joined.link_for(near).bytes_per_s == pytest.approx(225e9)
+    assert joined.link_for(far).bytes_per_s == joined.link_for(scattered).bytes_per_s == pytest.approx(25e9)
+    assert replace(joined, network=None).link_for(far) == joined.link_for(near)
+    with pytest.raises(ScenarioError, match="none is known of Test"):
+        MACHINE.link_for(near)

@@ -9,12 +9,12 @@ from core.analytic.operators import operators
 from core.analytic.parallel import (
     ParallelPlan,
     device_operators,
-    kv_heads_on_chip,
     padded_vocab,
     stage_layers,
     stages,
 )
 from core.analytic.params import stored_bytes
+from core.analytic.shares import kv_heads_on_chip
 from core.analytic.table import COLUMNS, Operators
 from core.catalog.model import Layer, ModelSpec
 from core.catalog.models import model
@@ -37,7 +37,9 @@ def whole(spec: ModelSpec, batch: int, new: int, context: int) -> Operators:
 
 def parts(spec: ModelSpec, plan: ParallelPlan, batch: int, new: int, context: int) -> list[Operators]:
     return [
-        device_operators(spec, plan, stage, batch=batch, new_tokens=new, context=context, weights="bf16", kv="bf16")
+        device_operators(
+            spec, plan, stage, batch=batch, new_tokens=new, context=context, weights="bf16", kv="bf16"
+        )
         for stage in stages(spec, plan)
     ]
 
@@ -123,6 +125,33 @@ def test_context_parallelism_removes_the_copies_of_a_latent() -> None:
     assert float(shared.total("kv_read_bytes")) * 8 == float(one.total("kv_read_bytes"))
     assert shared.total("flops") == copied.total("flops")
     assert {"query_gather", "context_reduce"} <= set(shared.names)
+
+
+def test_sequence_parallelism_sends_as_much_and_norms_a_share() -> None:
+    spec = SHAPES["dense"]
+    (whole_tokens,) = parts(spec, ParallelPlan(tp=4), 2, 8, 8)
+    (share,) = parts(spec, ParallelPlan(tp=4, sp=4), 2, 8, 8)
+    assert float(share.total("link_bytes")) == pytest.approx(float(whole_tokens.total("link_bytes")))
+    for name in ("attention_norm", "mlp_residual"):
+        assert (
+            share.activation_bytes[share.index(name)] * 4
+            == whole_tokens.activation_bytes[whole_tokens.index(name)]
+        )
+    assert share.total("flops") == whole_tokens.total("flops")
+
+
+def test_groups_know_how_far_they_reach() -> None:
+    spec, plan = SHAPES["latent experts"], ParallelPlan(tp=2, pp=2, dp=4, ep=8)
+    first, second = parts(spec, plan, 1, 1, 9)
+    spreads = {
+        name: collective.spread or collective.ranks
+        for table in (first, second)
+        for name, collective in zip(table.names, table.collectives, strict=True)
+        if collective is not None
+    }
+    assert spreads["attention_all_reduce"] == 2
+    assert spreads["stage_send"] == 4
+    assert spreads["expert_dispatch"] == 16
 
 
 def test_experts_spread_over_replicas_see_the_tokens_of_all() -> None:

@@ -25,12 +25,12 @@ from core.analytic.operators import operators
 from core.analytic.parallel import (
     ParallelPlan,
     device_operators,
-    kv_heads_on_chip,
     padded_vocab,
     stage_layers,
     stages,
 )
 from core.analytic.params import count, stored_bytes
+from core.analytic.shares import kv_heads_on_chip
 from core.analytic.speculative import expected_tokens, speedup
 from core.analytic.split_rules import split_violations, valid_tensor_degrees
 from core.analytic.table import Operators

@@ -83,6 +83,24 @@ def test_the_count_follows_the_plan_or_is_held_against_it(capsys: pytest.Capture
     assert not any("without a split" in note for note in notes)
 
 
+def test_groups_beyond_a_box_ask_for_the_network(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--model", "llama-3.3-70b", "--tp", "16", "--input", "100", "--output", "20"]
+    floor = answer(capsys, *options)
+    assert any("Name the network" in note for note in floor["notes"])
+    named = answer(capsys, *options, "--network", "infiniband-ndr")
+    assert not any("Name the network" in note for note in named["notes"])
+    assert named["tpot_s"] > floor["tpot_s"]
+
+
+def test_context_and_sequence_parallel_degrees(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--model", "llama-3.3-70b", "--tp", "16"]
+    plain, shared = answer(capsys, *options), answer(capsys, *options, "--cp", "2", "--sp", "16")
+    assert shared["violations"] == []
+    assert shared["memory"]["kv_bytes"] * 2 == plain["memory"]["kv_bytes"]
+    wrong = answer(capsys, *options, "--cp", "3", "--sp", "2")
+    assert len(wrong["violations"]) == 2
+
+
 def test_everything_wrong_is_said_at_once_with_a_way_out(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, *["--model", "llama-3.3-70b", "--tp", "3", "--pp", "2", "--ep", "2"])
     for part in ("64 attention heads", "8 KV heads", "28,672 columns", "needs experts"):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from core.catalog.families import FAMILIES
-from core.catalog.families.family import Family
+from core.catalog.families.family import Decoder, Family
 from core.catalog.families.unknown import unknown_family
 from core.catalog.fields import Fields, shown, text_model
 from core.catalog.left_out import extras
@@ -84,20 +84,34 @@ def read_config(
     fields.defaults = family.defaults
     decoder = family.read(fields)
     _note_storage(fields)
-    scaling = _rope_scaling(fields)
-    spec = ModelSpec(
+    spec = _spec(fields, decoder, model_type, tied=_is_tied(fields, outer, family))
+    whole = outer or config
+    return replace(
+        spec,
         id=id,
         name=name or id,
+        source=source,
+        towers=towers(whole, spec.hidden_size, fields.notes),
+        extras=decoder.extras + extras(spec, family, fields, whole),
+        notes=tuple(fields.notes),
+    )
+
+
+def _spec(fields: Fields, decoder: Decoder, model_type: str, *, tied: bool) -> ModelSpec:
+    scaling = _rope_scaling(fields)
+    return ModelSpec(
+        id="",
+        name="",
+        source="",
         model_type=model_type,
         hidden_size=fields.count("hidden_size"),
         vocab_size=fields.count("vocab_size"),
-        layers=decoder.layers,
-        tied_embeddings=_is_tied(fields, outer, family),
+        tied_embeddings=tied,
         max_context=_max_context(fields, scaling),
         rope_theta=(_rope_table(fields) or fields).real("rope_theta", fields.real("rope_theta", 10_000.0)),
         rms_norm_eps=fields.real("rms_norm_eps", 1e-6),
-        source=source,
         rope_scaling=scaling,
+        layers=decoder.layers,
         positions=decoder.positions,
         position_rows=decoder.position_rows,
         norm=decoder.norm,
@@ -107,13 +121,6 @@ def read_config(
         head_bias=decoder.head_bias,
         per_layer_embedding=decoder.per_layer_embedding,
         others=decoder.others,
-        extras=decoder.extras,
-    )
-    return replace(
-        spec,
-        towers=towers(outer or config, spec.hidden_size, fields.notes),
-        extras=decoder.extras + extras(spec, family, fields, outer or config),
-        notes=tuple(fields.notes),
     )
 
 

@@ -20,6 +20,7 @@ COMMANDS: Final[dict[str, str]] = {
     "generate": "write text with the engine on this machine",
     "bench": "calibrate this machine, predict, measure and compare",
     "validate": "hold the predictor against published measurements",
+    "search": "chips, formats and plans for a model, ranked",
 }
 USER_MISTAKE: Final = 2
 INTERRUPTED: Final = 130

@@ -1,0 +1,1 @@
+"""A planner that searches: chips, counts, formats and plans for a model, ranked by what they cost."""

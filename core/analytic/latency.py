@@ -19,7 +19,7 @@ from core.analytic.collectives import Collective, LinkSpeed, fastest_s
 from core.analytic.machine import Machine, Rate
 from core.analytic.operators import operators
 from core.analytic.table import Operators
-from core.catalog.formats import FORMATS, STORAGE_FORMATS
+from core.catalog.formats import STORAGE_FORMATS
 from core.catalog.model import ModelSpec
 from core.errors import FormatError
 from core.units import Number
@@ -116,10 +116,17 @@ def _no_rate(machine: Machine, kind: str, format_id: str) -> str:
 
 
 def unsupported_sentence(format_id: str, machine: Machine) -> str:
-    """That a chip has no arithmetic for a format, and which formats it has."""
-    needed = STORAGE_FORMATS[format_id].compute
+    """That a chip has no arithmetic for a format, and which usual or equally fine formats it has."""
+    asked = STORAGE_FORMATS[format_id]
+    needed = asked.compute
     why = "" if needed == format_id else f", in which {format_id} is multiplied"
-    fine = [record.id for record in FORMATS.values() if record.compute in machine.peak_flops_per_s]
+    fine = [
+        record.id
+        for record in STORAGE_FORMATS.values()
+        if record.compute in machine.peak_flops_per_s
+        and set(record.uses) & set(asked.uses)
+        and (record.engine or record.payload_bits == asked.payload_bits)
+    ]
     choice = f"Choose one of {', '.join(fine)}." if fine else "Choose another chip."
     return f"{machine.name} has no {needed} arithmetic{why}. {choice}"
 

@@ -8,6 +8,7 @@ import pytest
 MODULES = (
     "core.analytic.cost",
     "core.analytic.efficiency",
+    "core.analytic.plan_value",
     "core.analytic.prediction_range",
     "core.analytic.search.candidates",
     "core.analytic.search.ranking",

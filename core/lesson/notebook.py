@@ -109,12 +109,11 @@ class Notebook:
         return replace(self, chosen=(*self.chosen, answer))
 
     def with_attempt(self, instance: Instance, typed: str, verdict: Verdict) -> Notebook:
-        """Keep an answer to an exercise.
+        """Keep an answer to an exercise; the same answer given again at once is one answer.
 
         Raises:
             RecordError: the notebook is full.
         """
-        _check_room(self.attempts)
         attempt = Attempt(
             lesson=instance.exercise.lesson,
             exercise=instance.exercise.id,
@@ -124,6 +123,9 @@ class Notebook:
             correct=verdict.correct,
             sentence=verdict.sentence,
         )
+        if self.attempts and self.attempts[-1] == attempt:
+            return self
+        _check_room(self.attempts)
         return replace(self, attempts=(*self.attempts, attempt))
 
     def progress(self, lesson: Lesson) -> LessonProgress:

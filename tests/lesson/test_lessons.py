@@ -155,7 +155,7 @@ TEXT = (LESSONS / "kv_cache.toml").read_text(encoding="utf-8")
         ("part = 2\n", "", "a value at 'part'"),
         ("part = 2", "part = 2\nsurprise = 1", "not the unknown name at 'surprise'"),
         ('quantity = "growth_exponent"', 'quantity = "growth"', "'growth' must be a quantity of this lesson"),
-        ("{growth_exponent}", "{growth}", "must be a known name"),
+        ("{growth_factor}", "{growth}", "must be a known name"),
         ("{cache_gib}, if", "{gib}, if", "must be a known name"),
         ("right = true", "right = false", "exactly one right option"),
         ("default = 2048", "default = 99_999", "must start between 1 and 32768"),

@@ -58,7 +58,7 @@ def test_the_right_option_is_the_one_nearest_to_the_computed_value() -> None:
     assert true_option(NUMBER) is None
     option = true_option(CHOICE)
     assert option is not None
-    assert (option.id, true_amount(CHOICE).text) == ("linear", "1.05")
+    assert (option.id, true_amount(CHOICE).text) == ("linear", "1.07")
     assert predict_choice(CHOICE, "linear", "certain").right is True
     wrong = predict_choice(CHOICE, "square", "certain")
     assert (wrong.right, wrong.factor, wrong.true_choice) == (False, None, "linear")
@@ -128,11 +128,19 @@ def test_progress_counts_exercises() -> None:
     assert not Notebook().progress(NUMBER).begun
 
 
+def test_the_same_answer_given_twice_at_once_is_one_answer() -> None:
+    kept, verdict = full(), INSTANCE.check("2")
+    once = kept.with_attempt(INSTANCE, "2", verdict)
+    assert len(once.attempts) == len(kept.attempts) + 1
+    assert once.with_attempt(INSTANCE, "2", verdict) == once
+    assert len(once.with_attempt(INSTANCE, "3", INSTANCE.check("3")).attempts) == len(once.attempts) + 1
+
+
 def test_a_full_notebook_says_so() -> None:
     kept = full()
     many = replace(kept, attempts=kept.attempts[:1] * MOST_ENTRIES, chosen=kept.chosen[:1] * MOST_ENTRIES)
     with pytest.raises(RecordError, match="up to 500 answers of a kind; this one is full"):
-        many.with_attempt(INSTANCE, "1", INSTANCE.check("1"))
+        many.with_attempt(INSTANCE, "2", INSTANCE.check("2"))
     with pytest.raises(RecordError, match="is full"):
         many.with_choice(CHOICE, "because", 0)
     assert len(many.to_json().encode()) < MOST_BYTES

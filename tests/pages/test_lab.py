@@ -73,7 +73,7 @@ def test_the_arithmetic_has_python_to_copy(open_app: Open) -> None:
     app = open_app()
     app.session_state["lab_worked_number_python"] = True
     settled(app.run())
-    assert "step_s = passes * step_fixed_s + sum(" in app.code[0].value
+    assert "pass_s = passes * pass_fixed_s + sum(" in app.code[0].value
 
 
 @pytest.mark.parametrize("phase", ["decode", "prefill"])

@@ -43,13 +43,13 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_ttft_is_the_predictions(name: str) -> None:
     one = CASES[name]
-    assert run(numbers(one)["TTFT"].python)["step_s"] == pytest.approx(one.prediction.ttft_s, rel=1e-6)
+    assert run(numbers(one)["TTFT"].python)["pass_s"] == pytest.approx(one.prediction.ttft_s, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_middle_step_is_close_to_tpot(name: str) -> None:
     one = CASES[name]
-    assert run(numbers(one)["TPOT"].python)["step_s"] == pytest.approx(one.prediction.tpot_s, rel=0.02)
+    assert run(numbers(one)["TPOT"].python)["pass_s"] == pytest.approx(one.prediction.tpot_s, rel=0.02)
 
 
 @pytest.mark.parametrize("name", CASES)

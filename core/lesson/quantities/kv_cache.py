@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.analytic.forward_pass import LatentForm
 from core.analytic.kv_cache import bytes_per_token, cache_bytes
 from core.analytic.latency import step_time
 from core.analytic.operators import operators
@@ -135,11 +136,23 @@ def break_even_tokens(case: LessonCase) -> Amount:
 def growth_exponent(case: LessonCase) -> Amount:
     """How a step without a cache grows with its context: 0 not at all, 1 linearly, 2 with the square.
 
-    The exponent of the step's FLOPs between the start of the answer and twice that context.
+    The exponent of the step's predicted time between the start of the answer and twice that context.
+
+    Raises:
+        FormatError: the machine cannot compute in one of the formats.
+    """
+    return Amount(float(np.log2(growth_factor(case).value)))
+
+
+def growth_factor(case: LessonCase) -> Amount:
+    """How many times as long a step without a cache takes at twice the prompt's length.
+
+    Raises:
+        FormatError: the machine cannot compute in one of the formats.
     """
     start = float(case.scenario.input_tokens)
-    flops = _recomputed(case, np.array([start, 2 * start])).total("flops")
-    return Amount(float(np.log2(flops[1] / flops[0])))
+    seconds = step_time(_recomputed(case, np.array([start, 2 * start])), case.machine)
+    return Amount(float(seconds[1] / seconds[0]), "×")
 
 
 def work_factor(case: LessonCase) -> Amount:
@@ -161,10 +174,15 @@ def _steps(case: LessonCase) -> NDArray[np.float64]:
 
 
 def _recomputed(case: LessonCase, contexts: NDArray[np.float64]) -> Operators:
-    return _pass(case, contexts, contexts)
+    return _pass(case, contexts, contexts, "expanded")
 
 
-def _pass(case: LessonCase, new_tokens: NDArray[np.float64], contexts: NDArray[np.float64]) -> Operators:
+def _pass(
+    case: LessonCase,
+    new_tokens: NDArray[np.float64],
+    contexts: NDArray[np.float64],
+    latent: LatentForm = "absorbed",
+) -> Operators:
     return operators(
         case.model,
         batch=case.scenario.batch,
@@ -172,6 +190,7 @@ def _pass(case: LessonCase, new_tokens: NDArray[np.float64], contexts: NDArray[n
         context=contexts,
         weights=case.scenario.weights,
         kv=case.scenario.kv,
+        latent=latent,
     )
 
 
@@ -224,6 +243,6 @@ QUANTITIES: Final[dict[str, Quantity]] = {
         layers, query_heads, kv_heads, queries_per_kv_head, head_dim, hidden_size, element_bytes, tokens,
         sequences, token_cache, token_cache_kib, cache, cache_gib, cache_of_twice_the_context, scores,
         cache_without_windows, cache_by_hidden_size, shortcut_factor, break_even_tokens,
-        growth_exponent, work_factor, last_step_factor,
+        growth_exponent, growth_factor, work_factor, last_step_factor,
     )
 }  # fmt: skip

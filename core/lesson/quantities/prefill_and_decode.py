@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from core.analytic.forward_pass import LatentForm
 from core.analytic.operators import operators
 from core.analytic.roofline import ridge_flops_per_byte
 from core.analytic.table import Operators
@@ -14,7 +15,7 @@ from core.lesson.quantities.quantity import Quantity
 from core.units import GB
 
 
-def _pass(case: LessonCase, new_tokens: int, context: int) -> Operators:
+def _pass(case: LessonCase, new_tokens: int, context: int, latent: LatentForm = "absorbed") -> Operators:
     scenario = case.scenario
     return operators(
         case.model,
@@ -23,12 +24,13 @@ def _pass(case: LessonCase, new_tokens: int, context: int) -> Operators:
         context=context,
         weights=scenario.weights,
         kv=scenario.kv,
+        latent=latent,
     )
 
 
 def prefill_table(case: LessonCase) -> Operators:
     """The prefill of the batch."""
-    return _pass(case, case.scenario.input_tokens, case.scenario.input_tokens)
+    return _pass(case, case.scenario.input_tokens, case.scenario.input_tokens, "expanded")
 
 
 def first_step_table(case: LessonCase) -> Operators:

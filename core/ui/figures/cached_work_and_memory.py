@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -43,7 +43,12 @@ def cached_work_and_memory(work: Work, prompt_tokens: int, guess: Guess | None) 
     """
     drawing = _plot(work, prompt_tokens, guess, own="cached")
     _meter(drawing, work, prompt_tokens)
-    return _picture(work, prompt_tokens, drawing, guess, "What is kept saves time, and takes memory")
+    look_at = (
+        "The dot on the flat line is this answer's last step. The meter on the side is the price: it grows "
+        "by the same amount with each token."
+    )
+    drawn = _picture(work, prompt_tokens, drawing, guess, "What is kept saves time, and takes memory")
+    return replace(drawn, look_at=look_at)
 
 
 @redrawable
@@ -51,7 +56,12 @@ def recomputed_work_and_memory(work: Work, prompt_tokens: int, guess: Guess | No
     """Draw the same answer without a cache: the steep line is its own, the meter stays empty."""
     drawing = _plot(work, prompt_tokens, guess, own="recomputed")
     _frame(drawing, work, "0 B")
-    return _picture(work, prompt_tokens, drawing, guess, "Nothing is kept: no memory, much time")
+    look_at = (
+        "The dot on the steep line is this answer's last step. Nothing is kept, so the meter stays empty. "
+        "Keep keys and values, and watch both change."
+    )
+    drawn = _picture(work, prompt_tokens, drawing, guess, "Nothing is kept: no memory, much time")
+    return replace(drawn, look_at=look_at)
 
 
 def _plot(work: Work, prompt_tokens: int, guess: Guess | None, own: str) -> Drawing:

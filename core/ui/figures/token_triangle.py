@@ -56,6 +56,8 @@ def cached_triangle(prompt_tokens: int, steps: int) -> Picture:
     return replace(
         _picture(prompt_tokens, steps, drawing, says),
         title="Tokens that go through the model, with a cache",
+        look_at="Only the last cell of a row goes through the model. The pale ones went before; their keys "
+        "and values are kept.",
         legend=(
             Label("fill-activations", "goes through the model"),
             Label("band fill-kv", "kept, only looked at"),
@@ -70,6 +72,8 @@ def recomputed_triangle(prompt_tokens: int, steps: int) -> Picture:
     says = "each step sends every token through again; only the last of a row is new"
     return replace(
         _picture(prompt_tokens, steps, drawing, says),
+        look_at="The crossed triangle is work that was done before. In the last row all cells but one are "
+        "computed again.",
         legend=(
             Label("fill-activations", "goes through the model, new"),
             Label("faint fill-activations", "crossed: computed again, as before"),

@@ -7,14 +7,11 @@ against the prediction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-import numpy as np
-
-from core.analytic.latency import operator_times
 from core.analytic.machine import Machine
 from core.analytic.operators import operators
 from core.analytic.step_record import PREFILL_TOKENS
@@ -22,18 +19,11 @@ from core.analytic.table import Operators
 from core.catalog.model import ModelSpec
 from core.lab.predict import Prediction
 from core.lab.request import RunRequest
+from core.ui.pass_arithmetic import Origin, Passes, pass_number
 from core.ui.worked_number import Input, WorkedNumber
-from core.units import format_gb, format_gib, format_seconds, format_si, significant
+from core.units import format_gb, format_gib, format_seconds, significant
 
-_GROUPS: Final = {
-    "linear": "matrices",
-    "lookup": "matrices",
-    "attention": "attention",
-    "kv_write": "attention",
-}
-_STEP_FORMULA: Final = (
-    "step cost + Σ operators [ calls × call cost + max( bytes / byte rate, FLOPs / FLOP rate ) ]"
-)
+_OVERLAP: Final = "Left out: overlap of neighbouring operators."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,108 +74,26 @@ def worked_number(case: Case, name: str) -> WorkedNumber:
 def _ttft(case: Case) -> WorkedNumber:
     tokens, passes = case.prediction.prompt_tokens, len(case.prediction.prefill_step_s)
     how = "in one pass" if passes == 1 else f"in {passes} passes"
-    return _step(case, "prefill", "TTFT", f"reading {tokens:,} prompt tokens {how}", "")
+    what = f"reading {tokens:,} prompt tokens {how}"
+    return pass_number("TTFT", _passes(case, "prefill", what), _OVERLAP)
 
 
 def _tpot(case: Case) -> WorkedNumber:
     new = "1 new token" if case.request.cache != "none" else f"all {case.middle_context:,} tokens again"
     what = f"{new} at context {case.middle_context:,}, the middle of the answer"
-    return _step(
-        case,
-        "decode",
-        "TPOT",
-        what,
-        "TPOT is the mean over the answer; this is its middle step, a little off.",
-    )
+    note = f"TPOT is the mean over the answer; this is its middle step, a little off. {_OVERLAP}"
+    return pass_number("TPOT", _passes(case, "decode", what), note)
 
 
-def _step(case: Case, phase: str, name: str, what: str, note: str) -> WorkedNumber:
-    tables = case.passes(phase)
-    sums = _by_group(tables, case.machine)
-    fixed = case.machine.step_fixed_s * len(tables)
-    terms = " + ".join(
-        [f"{format_seconds(fixed)} step"] + [f"{format_seconds(s)} {g}" for g, s in sums.items()]
-    )
-    moved = sum(float(table.streamed_bytes.sum()) for table in tables)
-    flops = sum(float(table.total("flops")) for table in tables)
-    return WorkedNumber(
-        name=name,
-        formula=f"{name} = {_STEP_FORMULA}",
-        substituted=terms,
-        result=f"{format_seconds(fixed + sum(sums.values()))} for {what}",
-        inputs=(
-            Input(
-                "step cost", "cost of one pass besides its operators", format_seconds(fixed), _origin(case)
-            ),
-            Input("call cost", "cost of calling one operator once", "by kind of operator", _origin(case)),
-            Input("bytes", "weights, cache and activations moved", format_gb(moved), "operator table"),
-            Input("FLOPs", "multiplies and adds", f"{format_si(flops)}FLOP", "operator table"),
-            Input("byte rate", "bytes per second that such an operator reaches", *_rates(case, tables[0])),
-            Input(
-                "FLOP rate", "FLOPs per second it reaches at so many rows", "by kind and rows", _origin(case)
-            ),
-        ),
-        python=_step_program(case, tables, f"{name}: {what}"),
-        note=f"{note} Left out: overlap of neighbouring operators.".strip(),
-    )
-
-
-def _by_group(tables: Sequence[Operators], machine: Machine) -> dict[str, float]:
-    sums: dict[str, float] = {}
-    for table in tables:
-        for kind, seconds in zip(table.kinds, operator_times(table, machine), strict=True):
-            group = _GROUPS.get(kind, "the rest")
-            sums[group] = sums.get(group, 0.0) + float(seconds)
-    return sums
-
-
-def _rates(case: Case, table: Operators) -> tuple[str, str]:
-    widest = table.formats[table.index("gate_up")]
-    rate = case.machine.rate("linear", widest, "gate_up").bytes_per_s
-    return f"MLP matrices: {format_gb(rate)}/s", _origin(case)
+def _passes(case: Case, phase: str, what: str) -> Passes:
+    origin = Origin(_origin(case))
+    return Passes(what, case.passes(phase), case.machine, rates=origin, costs=origin)
 
 
 def _origin(case: Case) -> str:
     if case.machine.origin == "measured":
         return f"calibrated here, {case.machine.measured_at[:16].replace('T', ' ')} UTC"
     return f"data sheet of {case.machine.name}"
-
-
-def _program_rows(table: Operators, machine: Machine) -> list[str]:
-    rows = []
-    for row, name in enumerate(table.names):
-        rate = machine.rate(table.kinds[row], table.formats[row], name)
-        values = (
-            float(table.repeats[row]),
-            rate.fixed_s,
-            float(table.streamed_bytes[row]),
-            rate.bytes_per_s,
-            float(table.flops[row]),
-            float(rate.flops_at(np.asarray(table.tokens[row]))),
-        )
-        rows.append(f"    ({name!r}, {', '.join(f'{value:.9g}' for value in values)}),")
-    return rows
-
-
-def _step_program(case: Case, tables: Sequence[Operators], title: str) -> str:
-    rows = [row for table in tables for row in _program_rows(table, case.machine)]
-    return "\n".join(
-        (
-            f"# {title}",
-            f"# {case.model.name}, {case.request.weights} weights, on {_one_line(case.machine.name)}",
-            "# name, calls, seconds a call, bytes, bytes/s, FLOPs, FLOP/s",
-            "operators = [",
-            *rows,
-            "]",
-            f"step_fixed_s = {case.machine.step_fixed_s:.9g}",
-            f"passes = {len(tables)}",
-            "step_s = passes * step_fixed_s + sum(",
-            "    calls * call_s + max(moved / bytes_per_s, flops / flops_per_s)",
-            "    for _, calls, call_s, moved, bytes_per_s, flops, flops_per_s in operators",
-            ")",
-            'print(f"{step_s * 1000:.3g} ms")',
-        )
-    )
 
 
 def _rate(case: Case) -> WorkedNumber:
@@ -258,10 +166,6 @@ def _memory(case: Case) -> WorkedNumber:
 
 def _program(values: dict[str, float], line: str, show: str) -> str:
     return "\n".join([*(f"{name} = {value:.9g}" for name, value in values.items()), line, show])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 _WORKED: Final[dict[str, Callable[[Case], WorkedNumber]]] = {

@@ -119,7 +119,8 @@ def _pictures(lesson: Lesson) -> None:
 
 
 def _picture(lesson: Lesson, name: str, drawn: picture.Picture, look: Sequence[str]) -> None:
-    look_at = " ".join(("Look at:", *look))
+    # A picture whose look depends on a switch says itself what to look at.
+    look_at = " ".join(("Look at:", *([drawn.look_at] if drawn.look_at else look)))
     picture.show(
         replace(drawn, look_at=look_at), key=f"{lesson.id}_{name}", on_pick=control_row.picker(lesson)
     )
@@ -127,8 +128,8 @@ def _picture(lesson: Lesson, name: str, drawn: picture.Picture, look: Sequence[s
 
 def sources(lesson: Lesson) -> list[tuple[str, Callable[..., object]]]:
     """What the page shows, and the function behind each."""
-    names = (lesson.pictures.base, lesson.pictures.answer)
-    drawn = [(f"the picture {name}", function) for name in names for function in DRAWN_BY[name]]
+    names = {lesson.pictures.base: "the first picture", lesson.pictures.answer: "the picture of the answer"}
+    drawn = [(gives, function) for name, gives in names.items() for function in DRAWN_BY[name]]
     prediction = lesson.prediction.quantity
     quantities = {prediction: "the answer to the prediction"}
     quantities |= {formula.quantity: f"the number {formula.name!r}" for formula in lesson.worked}

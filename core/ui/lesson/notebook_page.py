@@ -9,6 +9,7 @@ import streamlit as st
 from core.errors import UserError
 from core.lesson.amount import Amount
 from core.lesson.course import course
+from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.notebook import Notebook, load
 from core.lesson.notebook_entries import Attempt, Chosen
@@ -20,6 +21,7 @@ from core.ui.table import Cell
 
 _LOAD: Final = "notebook_load"
 _OPENED: Final = "notebook_opened"
+_KINDS: Final = {"because": "why it is so", "recall": "from an earlier page"}
 
 
 def show() -> None:
@@ -121,7 +123,7 @@ def _entries(mine: Notebook) -> None:
     if mine.attempts:
         st.header("Exercises", anchor=False)
         export.show_table(
-            ("page", "numbers", "you typed", "right", "what was said"),
+            ("page", "question", "you typed", "right", "what was said"),
             [_attempt(entry) for entry in mine.attempts],
             key="notebook_attempts",
             file_name="answers",
@@ -149,17 +151,24 @@ def _chosen(entry: Chosen) -> tuple[Cell, ...]:
         choice = lesson.because if entry.kind == "because" else recall
     known = choice is not None and entry.option < len(choice.options)
     text = choice.options[entry.option].text if choice is not None and known else f"option {entry.option + 1}"
-    return (_title(entry.lesson), entry.kind, text, _yes(right=entry.right))
+    return (_title(entry.lesson), _KINDS[entry.kind], text, _yes(right=entry.right))
 
 
 def _attempt(entry: Attempt) -> tuple[Cell, ...]:
     return (
         _title(entry.lesson),
-        f"seed {entry.seed}",
+        _question(entry),
         entry.typed,
         _yes(right=entry.correct),
         entry.sentence,
     )
+
+
+def _question(entry: Attempt) -> str:
+    """The question as it was asked, its numbers drawn again; empty where this app does not know it."""
+    lesson = lessons().get(entry.lesson)
+    exercise = next((e for e in lesson.exercises if e.id == entry.exercise), None) if lesson else None
+    return "" if lesson is None or exercise is None else draw(lesson, exercise, entry.seed).question
 
 
 def _yes(*, right: bool) -> str:

@@ -60,12 +60,14 @@ def _ask(lesson: Lesson) -> None:
             format_func=lambda value: Amount(value, asked.unit).text,
             key=key,
             help="Each step is a factor: the scale is logarithmic. Arrow keys move it too.",
+            on_change=_moved,
+            args=(key,),
         )
     else:
         texts = {option.id: plain(option.text) for option in asked.options}
         st.radio("Your choice", list(texts), index=None, format_func=texts.__getitem__, key=key)
     sure = st.segmented_control("How sure are you?", CONFIDENCES, key=f"{key}_confidence")
-    complete = sure is not None and st.session_state.get(key) is not None
+    complete = sure is not None and _is_set(lesson, key)
     _buttons(lesson, key, complete=complete)
     if sentence := learner.trouble(key):
         st.error(plain(sentence))
@@ -92,10 +94,21 @@ def _buttons(lesson: Lesson, key: str, *, complete: bool) -> None:
             args=(key, lambda: skip_prediction(lesson)),
         )
     if not complete:
-        what = "Set your mark" if lesson.prediction.kind == "number" else "Choose"
+        what = "Move the mark" if lesson.prediction.kind == "number" else "Choose"
         st.caption(
             f"{what}, say how sure you are, then commit. It is no test: a wrong guess helps you learn."
         )
+
+
+def _moved(key: str) -> None:
+    st.session_state[f"{key}_moved"] = True
+
+
+def _is_set(lesson: Lesson, key: str) -> bool:
+    """Whether something was said: where the mark stands at first is nobody's guess."""
+    if lesson.prediction.kind == "number":
+        return bool(st.session_state.get(f"{key}_moved", False))
+    return st.session_state.get(key) is not None
 
 
 def scale(asked: PredictionQuestion) -> list[float]:

@@ -15,7 +15,7 @@ from core.analytic.memory import Footprint, footprint
 from core.analytic.planner_room import MOST_TOKENS, MOST_USERS
 from core.catalog.formats import FORMATS
 from core.errors import ScenarioError
-from core.ui.pass_arithmetic import pass_number
+from core.ui.pass_arithmetic import Origin, Passes, pass_number
 from core.ui.planner.found import Found
 from core.ui.worked_number import Input, WorkedNumber
 from core.units import format_gib, format_seconds, significant
@@ -112,28 +112,25 @@ def _capacity(found: Found) -> Input:
 def _ttft(found: Found) -> WorkedNumber:
     scenario = found.case.scenario
     prompts = "1 prompt" if scenario.batch == 1 else f"{scenario.batch:,} prompts"
-    return pass_number(
-        "TTFT",
-        f"reading {prompts} of {scenario.input_tokens:,} tokens in one pass",
-        found.table("prefill"),
-        found.machine,
-        origin=found.origin(FORMATS[scenario.weights].compute),
-        note="Left out: waiting for other requests, and overlap of neighbouring operators.",
-    )
+    what = f"reading {prompts} of {scenario.input_tokens:,} tokens in one pass"
+    note = "Left out: waiting for other requests, and overlap of neighbouring operators."
+    return pass_number("TTFT", _passes(found, "prefill", what, FORMATS[scenario.weights].compute), note)
 
 
 def _tpot(found: Found) -> WorkedNumber:
     batch = found.case.scenario.batch
     new = "1 new token" if batch == 1 else f"1 new token for each of {batch:,} users"
-    return pass_number(
-        "TPOT",
-        f"{new} at context {found.middle_context:,}, the middle of the answer",
-        found.table("decode"),
-        found.machine,
-        origin=found.origin("bandwidth"),
-        note="TPOT is the mean over the answer; this is its middle step, a little off. Left out: overlap of "
-        "neighbouring operators.",
+    what = f"{new} at context {found.middle_context:,}, the middle of the answer"
+    note = (
+        "TPOT is the mean over the answer; this is its middle step, a little off. Left out: overlap of "
+        "neighbouring operators."
     )
+    return pass_number("TPOT", _passes(found, "decode", what, "bandwidth"), note)
+
+
+def _passes(found: Found, phase: str, what: str, fact: str) -> Passes:
+    """The passes of a phase; ``fact`` is the number of the data sheet that matters most."""
+    return Passes(what, [found.table(phase)], found.machine, rates=found.origin(fact), costs=Origin(_PRIOR))
 
 
 def _rate(found: Found) -> WorkedNumber:

@@ -63,6 +63,7 @@ class Found:
             context=self.middle_context if phase == "decode" else scenario.input_tokens,
             weights=scenario.weights,
             kv=scenario.kv,
+            latent="absorbed" if phase == "decode" else "expanded",
         )
 
     def origin(self, fact: str) -> Origin:

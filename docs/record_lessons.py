@@ -1,0 +1,47 @@
+"""Records the lessons' runs on this machine, for pages where nobody has measured yet.
+
+``PYTHONPATH=. .venv/bin/python docs/record_lessons.py [LESSON ...]`` runs what the lessons ask for in the
+lab's own worker, as a page would, and writes a record of each run to ``assets/records/``. Do it on a
+quiet machine: a record of a busy one says that it is noisy. Records that are there are replaced.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from core.lab.bench import finish
+from core.lab.client import LabClient
+from core.lab.record import RunRecord, dumps
+from core.lesson.lesson import Lesson
+from core.lesson.lesson_file import lessons
+
+FOLDER = Path(__file__).parents[1] / "assets" / "records"
+OWNER = "recorder"
+
+
+def record(lab: LabClient, lesson: Lesson) -> None:
+    """Make every run of a lesson once and keep its record."""
+    FOLDER.mkdir(exist_ok=True)
+    for run in lesson.measurement.runs:
+        found = RunRecord.from_json(finish(lab, lab.submit_run(run.request, OWNER)).result)
+        path = FOLDER / f"{lesson.id}-{re.sub('[^a-z0-9]+', '-', run.name.lower())}.json"
+        path.write_text(dumps(found), encoding="utf-8")
+        noise = "noisy" if found.noisy else "quiet"
+        sys.stdout.write(f"{path.name}: {found.output_tokens} tokens, {noise}\n")
+
+
+def main() -> None:
+    """Record the lessons that are named, or all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("lessons", nargs="*", default=list(lessons()), help="ids of lessons")
+    lab = LabClient()
+    try:
+        for name in parser.parse_args().lessons:
+            record(lab, lessons()[name])
+    finally:
+        lab.close()
+
+
+if __name__ == "__main__":
+    main()

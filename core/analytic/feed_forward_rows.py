@@ -76,7 +76,7 @@ def _expert_row(name: str, make: LayerRows, rows: Number, read: Number, held: fl
     """One product of ``rows`` rows in all, spread evenly over the ``read`` experts."""
     plan, weights = make.forward.plan, make.weights[name]
     matrices = [weight for weight in weights if weight.role == "expert"]
-    each = bytes_of((Weight(w.role, w.out_features, w.in_features) for w in weights), plan)
+    each = bytes_of((Weight(w.role, w.out_features, w.in_features) for w in weights), plan, name)
     features = sum(matrix.in_features + matrix.out_features for matrix in matrices)
     products = sum(matrix.out_features * matrix.in_features for matrix in matrices)
     return Row(

@@ -100,7 +100,7 @@ class LayerRows:
 
     def simple(self, name: str, kind: Kind, features: float) -> Row:
         """An operator that moves ``features`` activations a token, and reads its tensors if it has any."""
-        kept = bytes_of(self.weights.get(name, ()), self.forward.plan)
+        kept = bytes_of(self.weights.get(name, ()), self.forward.plan, name)
         return Row(
             name,
             kind,
@@ -144,9 +144,9 @@ def exchange_rows(
     ]
 
 
-def bytes_of(weights: Iterable[Weight], plan: WeightPlan) -> int:
-    """Bytes that some tensors take, scales included."""
-    return sum(plan.bytes_of(weight) for weight in weights)
+def bytes_of(weights: Iterable[Weight], plan: WeightPlan, operator: str = "") -> int:
+    """Bytes that some tensors of an operator take, scales included."""
+    return sum(plan.bytes_of(weight, operator) for weight in weights)
 
 
 def linear_row(
@@ -158,7 +158,7 @@ def linear_row(
     """
     count = forward.tokens if rows is None else rows
     matrices = [weight for weight in weights if weight.role != "vector"]
-    kept = bytes_of(weights, forward.plan)
+    kept = bytes_of(weights, forward.plan, name)
     features = sum(weight.copies * (weight.in_features + weight.out_features) for weight in matrices)
     return Row(
         name,

@@ -6,12 +6,14 @@ are sums over that list.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
 from core.catalog.formats import STORAGE_FORMATS, NumberFormat, number_format
-from core.catalog.model import Layer, ModelSpec, MoE
+from core.catalog.mixes import Finer, MixedPart, mixes
+from core.catalog.model import Attention, Layer, ModelSpec, MoE
 from core.catalog.tensors import Role, Weight, layer_weights, outer_weights
 
 __all__ = [
@@ -37,6 +39,8 @@ class WeightPlan:
         table: the input embedding, read row by row. vector: norms, biases, routers, convolutions.
         shared_table: the head and the table are one tensor in memory.
         expert: the experts' matrices; None where they are like the others.
+        finer: of mixed files, operators part of whose matrices are in another format: that format, and its
+            share over all layers.
     """
 
     linear: NumberFormat
@@ -45,14 +49,20 @@ class WeightPlan:
     vector: NumberFormat
     shared_table: bool
     expert: NumberFormat | None = None
+    finer: Mapping[str, tuple[NumberFormat, float]] = field(default_factory=dict)
 
-    def bytes_of(self, weight: Weight) -> int:
-        """Bytes that one tensor takes, scales and all copies included.
+    def bytes_of(self, weight: Weight, operator: str = "") -> int:
+        """Bytes that one tensor of an operator takes, scales and all copies included.
 
-        A quantised table has one scale a row, like a quantised head.
+        A quantised table has one scale a row, like a quantised head. In a mixed file it is the mean over
+        the layers, to the byte.
         """
-        one = self.format_of(weight.role).matrix_bytes(weight.out_features, weight.in_features)
-        return weight.copies * int(one)
+        one = int(self.format_of(weight.role).matrix_bytes(weight.out_features, weight.in_features))
+        if operator in self.finer and weight.role in {"linear", "expert"}:
+            record, share = self.finer[operator]
+            other = int(record.matrix_bytes(weight.out_features, weight.in_features))
+            one = round((1 - share) * one + share * other)
+        return weight.copies * one
 
     def format_of(self, role: Role) -> NumberFormat:
         """The format of a role."""
@@ -78,12 +88,13 @@ _EVERYWHERE: Final = ("q", "iq", "tq", "mlx")
 def weight_plan(weights: str, model: ModelSpec) -> WeightPlan:
     """Say in which format each tensor of a model is kept when its weights are in ``weights``.
 
-    The layers' matrices are in the format itself. Of the engine's formats, the head is too, except
-    beside int4, where it is int8; the table has the head's format, and shares its memory where
-    embeddings are tied, except beside int8-dynamic, whose head is packed: the table is then int8 rows
-    of its own. GGUF and MLX formats hold for head and table as well; serving formats (GPTQ, fp8, MXFP4
-    and so on) leave both in the format of the activations. Where the publisher stores only the experts
-    in this format, only they have it. Norms, biases and routers are in the format of the activations.
+    The layers' matrices are in the format itself. Of the engine's formats, the head is too, except beside
+    int4, where it is int8; the table has the head's format, and shares its memory where embeddings are
+    tied, except beside int8-dynamic, whose head is packed: the table is then int8 rows of its own. GGUF
+    and MLX formats hold for head and table as well; serving formats (GPTQ, fp8, MXFP4 and so on) leave
+    both in the format of the activations. Where the publisher stores only the experts in this format, only
+    they have it. A mixed file ("q4_k_m") follows its recipe. Norms, biases and routers are in the format
+    of the activations.
 
     Args:
         weights: id of the weight format.
@@ -103,7 +114,12 @@ def weight_plan(weights: str, model: ModelSpec) -> WeightPlan:
         head = STORAGE_FORMATS[_HEAD_FORMAT.get(weights, weights)]
     else:
         head = stated if weights.startswith(_EVERYWHERE) else plain
-    table = STORAGE_FORMATS[_TABLE_FORMAT.get(head.id, head.id)]
+    parts = {finer.part: finer for finer in mixes().get(weights, ())}
+    if "head" in parts:
+        head = STORAGE_FORMATS[parts["head"].format]
+    # Of a mixed file the table is like most tensors, unless it is the head as well.
+    apart = weights in mixes() and not model.tied_embeddings
+    table = stated if apart else STORAGE_FORMATS[_TABLE_FORMAT.get(head.id, head.id)]
     only_experts = any(
         isinstance(layer.feed_forward, MoE) and layer.feed_forward.expert_format == weights
         for layer, _ in layer_kinds(model)
@@ -115,7 +131,24 @@ def weight_plan(weights: str, model: ModelSpec) -> WeightPlan:
         vector=plain,
         shared_table=model.tied_embeddings and table == head,
         expert=stated if only_experts else None,
+        finer=_finer(parts, model),
     )
+
+
+def _finer(parts: Mapping[MixedPart, Finer], model: ModelSpec) -> Mapping[str, tuple[NumberFormat, float]]:
+    """The exceptions of a mix by the operator that reads them; values are a part of QKV."""
+    found: dict[str, tuple[NumberFormat, float]] = {}
+    if "down" in parts:
+        down = parts["down"]
+        share = down.share(model.num_layers)
+        names = ("down", "shared_down", "experts_down")
+        found |= dict.fromkeys(names, (STORAGE_FORMATS[down.format], share))
+    mixers = [layer.mixer for layer in model.layers if isinstance(layer.mixer, Attention)]
+    if "value" in parts and mixers and mixers[0].kv_projection == "separate":
+        value, mixer = parts["value"], mixers[0]
+        rows = mixer.value_features / mixer.qkv_features
+        found["qkv"] = (STORAGE_FORMATS[value.format], rows * value.share(model.num_layers))
+    return found
 
 
 def layer_kinds(model: ModelSpec) -> list[tuple[Layer, int]]:
@@ -218,7 +251,7 @@ def stored_bytes(model: ModelSpec, weights: str) -> int:
         outer["lm_head"] = outer["lm_head"][1:]  # a bias stays
     total = sum(plan.bytes_of(weight) for weight in chain(*outer.values()))
     for layer, repeats in layer_kinds(model):
-        weights_of_layer = chain(*layer_weights(layer, model.hidden_size).values())
-        total += repeats * sum(plan.bytes_of(weight) for weight in weights_of_layer)
+        for operator, tensors in layer_weights(layer, model.hidden_size).items():
+            total += repeats * sum(plan.bytes_of(weight, operator) for weight in tensors)
     towers = sum(tower.parameters or 0 for tower in model.towers)
     return total + int(plan.vector.vector_bytes(towers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -93,6 +94,57 @@ def _qwen3(table: Fields, _: Fields, __: int) -> int:
     return embedding + layers + merger + 2 * width + deep * (merger + 2 * merged)
 
 
+def _pixtral(table: Fields, outer: Fields, hidden_size: int) -> int:
+    """Pixtral: gated MLPs, no biases; Mistral's projection merges four patches."""
+    width, inner = table.count("hidden_size"), table.count("intermediate_size")
+    layers = table.count("num_hidden_layers") * (4 * width**2 + 3 * width * inner + 2 * width)
+    merge = outer.optional_count("spatial_merge_size") or 2
+    projection = width + merge**2 * width**2 + width * hidden_size + hidden_size**2
+    bias = 2 * hidden_size if outer.flag("multimodal_projector_bias", default=False) else 0
+    return 3 * table.count("patch_size") ** 2 * width + width + layers + projection + bias
+
+
+def _qwen2(table: Fields, _: Fields, __: int) -> int:
+    """Qwen2-VL's encoder: patches in time without a bias, layers, and a merger of four patches."""
+    width, out = table.count("embed_dim"), table.count("hidden_size")
+    inner = int(min(table.real("mlp_ratio", 4.0), 64.0) * width)
+    layers = table.count("depth") * _plain_layer(width, inner)
+    return _merged_patches(table, width, out) + layers + 2 * width
+
+
+def _qwen2_5(table: Fields, _: Fields, __: int) -> int:
+    """Qwen2.5-VL's encoder: the same with gated MLPs and RMS norms."""
+    width, inner = table.count("hidden_size"), table.count("intermediate_size")
+    layer = 4 * (width + 1) * width + 3 * width * inner + 2 * inner + width + 2 * width
+    return (
+        _merged_patches(table, width, table.count("out_hidden_size")) + table.count("depth") * layer + width
+    )
+
+
+def _merged_patches(table: Fields, width: int, out: int) -> int:
+    """Patches of a few frames on the way in, and the merger's two matrices on the way out."""
+    channels = table.optional_count("in_channels") or table.optional_count("in_chans") or 3
+    voxels = channels * table.count("temporal_patch_size") * table.count("patch_size") ** 2
+    merged = width * table.count("spatial_merge_size") ** 2
+    return voxels * width + merged * (merged + 1) + (merged + 1) * out
+
+
+def _kimi(table: Fields, _: Fields, hidden_size: int) -> int:
+    """Kimi K2.5's encoder: a grid of learned positions, layers, and a merger of neighbouring patches."""
+    names = {key: table.optional_count(f"vt_{key}") for key in (*_SIZES, "num_hidden_layers")}
+    sized = table.over(names)
+    width, inner = sized.count("hidden_size"), sized.count("intermediate_size")
+    rows, columns = (
+        sized.optional_count(f"init_{name}") or sized.count(name)
+        for name in ("pos_emb_height", "pos_emb_width")
+    )
+    kernel = sized.counts("merge_kernel_size", least=1) or [2, 2]
+    merged = width * math.prod(kernel)
+    layers = sized.count("num_hidden_layers") * _plain_layer(width, inner)
+    embedding = (3 * sized.count("patch_size") ** 2 + 1) * width + rows * columns * width
+    return embedding + layers + 4 * width + merged * (merged + 1) + (merged + 1) * hidden_size
+
+
 _Count = Callable[[Fields, Fields, int], int]
 _SIZES: Final = ("hidden_size", "intermediate_size", "patch_size")
 #: The beginning of an encoder's model_type -> its counter and the keys that it needs.
@@ -103,6 +155,13 @@ _KNOWN: Final[Mapping[str, tuple[_Count, tuple[str, ...]]]] = {
         _llama4,
         (*_SIZES, "num_hidden_layers", "image_size", "projector_input_dim", "vision_output_dim"),
     ),
+    "pixtral": (_pixtral, (*_SIZES, "num_hidden_layers")),
+    "qwen2_vl": (_qwen2, ("embed_dim", "depth", "patch_size", "temporal_patch_size", "spatial_merge_size")),
+    "qwen2_5_vl": (
+        _qwen2_5,
+        (*_SIZES, "depth", "out_hidden_size", "temporal_patch_size", "spatial_merge_size"),
+    ),
+    "kimi_k25": (_kimi, ("patch_size", "merge_kernel_size")),
     "qwen3": (
         _qwen3,
         (*_SIZES, "depth", "out_hidden_size", "num_position_embeddings", "temporal_patch_size"),

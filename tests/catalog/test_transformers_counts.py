@@ -113,6 +113,9 @@ CONFIGS: list[tuple[str, dict[str, Any]]] = [
     ("llama4", {}),
     ("qwen3_5", {}),
     ("qwen3_vl", {}),
+    ("mistral3", {}),
+    ("qwen2_vl", {}),
+    ("kimi_k25", {"first_k_dense_replace": 3}),
 ]
 LAYERS = 6
 #: How a family's classes call the number of layers.
@@ -123,7 +126,7 @@ LAYER_KEYS = {
     "bloom": "n_layer",
     "mpt": "n_layers",
 }
-COMPOSED = {"gemma3", "gemma4", "llama4", "qwen3_5", "qwen3_vl"}
+COMPOSED = {"gemma3", "gemma4", "llama4", "qwen3_5", "qwen3_vl", "mistral3", "qwen2_vl", "kimi_k25"}
 
 
 def config_of(model_type: str, changes: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from core.catalog.assets import read_csv
-from core.catalog.families import gemma, hybrids, latent, linear, llama, mixtures, older
+from core.catalog.families import gemma, hybrids, latent, linear, llama, mixtures, older, uneven
 from core.catalog.families.family import Decoder, Draft, Family
 from core.catalog.fields import Fields
 
@@ -52,6 +52,10 @@ READERS: Final[Mapping[str, Reader]] = {
         older.bloom,
         older.mpt,
         older.falcon,
+        older.chatglm,
+        older.qwen,
+        uneven.openelm,
+        uneven.nemotron_nas,
         mixtures.mixtral,
         mixtures.phimoe,
         mixtures.qwen2_moe,
@@ -59,6 +63,7 @@ READERS: Final[Mapping[str, Reader]] = {
         mixtures.olmoe,
         mixtures.glm4_moe,
         mixtures.dots1,
+        mixtures.deepseek_moe,
         mixtures.minimax_m2,
         mixtures.dbrx,
         mixtures.gpt_oss,

@@ -143,6 +143,19 @@ def biased_router(fields: Fields) -> MoE:
     return replace(routed, shared=shared_experts(fields, routed.expert.intermediate_size))
 
 
+def deepseek_moe(fields: Fields) -> Decoder:
+    """DeepSeek-MoE: the first layers dense, shared experts, a router without a bias."""
+    bias = fields.flag("attention_bias", default=False)
+
+    def routed(at: Fields) -> MoE:
+        part = experts(at)
+        return replace(part, shared=shared_experts(at, part.expert.intermediate_size))
+
+    return mixture(
+        fields, _full(fields), lambda at, _: attention(at, qkv_bias=bias, output_bias=bias), routed
+    )
+
+
 def minimax_m2(fields: Fields) -> Decoder:
     """MiniMax-M2: norms over all queries and all keys; the router's bias by a flag."""
     normed = fields.flag("use_qk_norm", default=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from core.catalog.families.family import Decoder
 from core.catalog.families.parts import LAYER_NORM, attention, dense, num_layers, stack
 from core.catalog.fields import Fields
-from core.catalog.model import Attention, DenseMLP, Layer, Norm
+from core.catalog.model import RMS_NORM, Attention, DenseMLP, Layer, Norm
 
 _ONE_NORM = ("attention_norm",)
 
@@ -175,3 +175,25 @@ def falcon(fields: Fields) -> Decoder:
 
 def _without_kv_heads(fields: Fields) -> Fields:
     return fields.over({"num_key_value_heads": fields.count("num_attention_heads")})
+
+
+def chatglm(fields: Fields) -> Decoder:
+    """ChatGLM2, 3 and GLM-4-9B in their first form: a bias on Q, K and V, shared KV heads by a flag."""
+    bias = fields.flag("add_bias_linear", default=False)
+    qkv_bias = bias or fields.flag("add_qkv_bias", default=False)
+    shared = fields.flag("multi_query_attention", default=False)
+    mixer = attention(fields if shared else _without_kv_heads(fields), qkv_bias=qkv_bias, output_bias=bias)
+    mixer = replace(mixer, rotary_dim=mixer.head_dim // 2)
+    norm = RMS_NORM if fields.flag("rmsnorm", default=True) else LAYER_NORM
+    layer = Layer(mixer, dense(fields, bias=bias), norm=norm)
+    last = fields.flag("post_layer_norm", default=True)
+    return Decoder(_uniform(fields, layer), norm=norm, final_norm=last)
+
+
+def qwen(fields: Fields) -> Decoder:
+    """Qwen 1: a bias on Q, K and V; the stated width is that of both halves of the MLP together."""
+    bias = not fields.flag("no_bias", default=True)
+    mixer = attention(fields, qkv_bias=True, output_bias=bias)
+    mlp = dense(fields, bias=bias)
+    layer = Layer(mixer, replace(mlp, intermediate_size=max(mlp.intermediate_size // 2, 1)))
+    return Decoder(_uniform(fields, layer))

@@ -13,8 +13,9 @@ from typing import Any, Final, get_args
 from core.commands.arguments import add_formats, whole_number
 from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.engine.models import EMBEDDED
-from core.engine.records import TokenEvent
+from core.engine.records import Generation, TokenEvent
 from core.engine.sampling import Sampling
+from core.engine.speculation import NUM_GUESSES, ModelSpeculator, NGramSpeculator, Speculator
 from core.errors import RequestError
 from core.units import format_gib, format_seconds, significant
 
@@ -47,6 +48,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=128,
         metavar="N",
         help="the most new tokens",
+    )
+    parser.add_argument(
+        "--speculate",
+        metavar="HOW",
+        help="guess tokens ahead and verify them: ngram (from the text so far), layers:N (the model's first "
+        "N layers), or model:M (another model with the same vocabulary)",
+    )
+    parser.add_argument(
+        "--guesses", type=whole_number(1, 64), default=NUM_GUESSES, metavar="N", help="guessed in a step"
     )
     parser.add_argument("--raw", action="store_true", help="the bare prompt, without the chat template")
     parser.add_argument("--temperature", type=_number(0, 5), default=0.0, help="0 takes the likeliest token")
@@ -91,6 +101,7 @@ def run(args: Namespace) -> dict[str, Any]:
         max_tokens=args.max_tokens,
         on_token=None if args.json else _write,
         end_tokens=frozenset() if args.raw else None,
+        speculator=_speculator(args, engine),
     )
     return {
         "text": generation.text,
@@ -105,6 +116,35 @@ def run(args: Namespace) -> dict[str, Any]:
         "kv": args.kv,
         "cache": args.cache,
         "device": args.device,
+        **(_speculation(generation) if args.speculate else {}),
+    }
+
+
+def _speculator(args: Namespace, engine: Engine) -> Speculator | None:
+    kind, _, value = (args.speculate or "").partition(":")
+    if not kind:
+        return None
+    if args.speculate == "ngram":
+        return NGramSpeculator(args.guesses)
+    if kind == "layers" and value.isascii() and value.isdigit():
+        return ModelSpeculator(engine, args.guesses, layers=int(value[:9]))
+    if kind == "model" and value:
+        draft = Engine.load(value, weights=args.weights, kv=args.kv, device=args.device)
+        return ModelSpeculator(draft, args.guesses)
+    raise RequestError(
+        f"--speculate must be ngram, layers:N with a number of layers, or model:M with a model; got "
+        f"{args.speculate[:40]!r}. Choose one of them."
+    )
+
+
+def _speculation(generation: Generation) -> dict[str, Any]:
+    steps = generation.steps
+    return {
+        "speculation": {
+            "drafted_tokens": sum(step.drafted_tokens for step in steps),
+            "accepted_tokens": sum(step.accepted_tokens for step in steps),
+            "decode_steps": sum(step.kind == "decode" for step in steps),
+        }
     }
 
 
@@ -120,8 +160,16 @@ def render(result: dict[str, Any]) -> str:
         f"{result['prompt_tokens']} prompt tokens, {result['output_tokens']} written",
         f"first token after {format_seconds(result['ttft_s'])}",
         *([] if rate is None else [f"then {significant(rate)} tokens/s"]),
+        *_acceptance(result),
         f"{format_gib(result['peak_memory_bytes'])} of tensors",
         f"{result['model']}, {result['weights']} weights, {result['kv']} cache ({result['cache']}), "
         f"{result['device']}",
     ]
     return "\n\n" + "; ".join(figures)
+
+
+def _acceptance(result: dict[str, Any]) -> list[str]:
+    if "speculation" not in result:
+        return []
+    counts = result["speculation"]
+    return [f"{counts['accepted_tokens']} of {counts['drafted_tokens']} guesses were right"]

@@ -27,6 +27,7 @@ from core.engine.runner import make_runner
 from core.engine.sampling import Sampling
 from core.engine.scheduler import CONTINUOUS, Scheduler, Serving
 from core.engine.server import Server
+from core.engine.speculation import Speculator
 from core.engine.step import StepBytes, Stepper
 from core.errors import RequestError
 
@@ -140,6 +141,7 @@ class Engine:
         on_token: Callable[[TokenEvent], None] | None = None,
         should_stop: Callable[[], bool] | None = None,
         end_tokens: frozenset[int] | None = None,
+        speculator: Speculator | None = None,
     ) -> Generation:
         """Continue a prompt.
 
@@ -150,12 +152,14 @@ class Engine:
             on_token: called with each token as soon as it is on the host.
             should_stop: asked before each step.
             end_tokens: tokens that end the run; the model's own unless given, none if empty.
+            speculator: guesses tokens that the model then verifies; None for one token after the other.
 
         Raises:
             RequestError: the prompt is empty, holds an unknown id, or fills the whole context.
         """
         request = Request(prompt_ids, max_tokens, sampling, end_tokens, on_token=on_token)
-        return self.serve([request], Serving(max_sequences=1), should_stop=should_stop).generations[0]
+        serving = Serving(max_sequences=1, speculator=speculator)
+        return self.serve([request], serving, should_stop=should_stop).generations[0]
 
     def serve(
         self,
@@ -205,6 +209,8 @@ class Engine:
             )
         if self.cache == "none":  # a piece of a prompt would be of no use to the next
             serving = replace(serving, step_tokens=serving.max_sequences * longest)
+        if serving.speculator is not None:
+            serving.speculator.prepare(self, serving.max_sequences, longest)
         pool, pages = self.memory.paged(num_pages, page_tokens)
         return Server(self, pool, Scheduler(pages, serving))
 

@@ -8,7 +8,8 @@ from core.analytic.step_record import StepRecord
 from core.engine.batch import Sequence
 from core.engine.pages import PageTable
 from core.engine.records import Generation, Request, StopReason, TokenEvent
-from core.engine.sampling import Sampler
+from core.engine.sampling import Chooser, Sampler
+from core.engine.speculation import Guess, Verifier
 from core.engine.text import TextCodec
 
 
@@ -17,7 +18,8 @@ class Run:
 
     Attributes:
         sequence: its tokens. sampler: chooses them. limit: the length at which it must end.
-        arrival: the step before which it came. preempted: it lost its pages and is computed again.
+        guess: what was last guessed. arrival: the step before which it came.
+        preempted: it lost its pages and is computed again.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Run:
         self.limit = limit
         self.arrival = request.arrival
         self.preempted = False
+        self.guess = Guess([])
         self.steps: list[StepRecord] = []
         self.stop_reason: StopReason | None = None
         self._on_token = request.on_token
@@ -59,6 +62,17 @@ class Run:
     def generated(self) -> list[int]:
         """The new tokens so far."""
         return self.sequence.token_ids[self._prompt_tokens :]
+
+    @property
+    def chooser(self) -> Chooser:
+        """Chooses its next tokens; where there are guesses, it also says which of them hold."""
+        return Verifier(self.sampler, self.guess) if self.sequence.num_drafted else self.sampler
+
+    def add_guess(self, guess: Guess) -> None:
+        """Put guesses behind its tokens, to be verified by the next step."""
+        self.guess = guess
+        self.sequence.token_ids += guess.tokens
+        self.sequence.num_drafted = len(guess.tokens)
 
     def drop_pages(self) -> None:
         """Its pages are given to others; it will be computed again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import torch
 from torch import Tensor
@@ -35,47 +35,74 @@ class Sampler:
 
     def __init__(self, sampling: Sampling, device: torch.device) -> None:
         self.sampling = sampling
-        self._generator = torch.Generator(device=device)
-        self._generator.manual_seed(sampling.seed)
+        self.generator = torch.Generator(device=device)
+        self.generator.manual_seed(sampling.seed)
 
     @torch.inference_mode()
     def choose(self, logits: Tensor) -> Tensor:
         """Choose one token for each row of ``logits`` [B, V]; -1 where they are not finite. [B] int64."""
         best = greedy(logits)
-        return best if self.is_greedy else torch.where(best < 0, best, self._draw(logits))
+        if self.is_greedy:
+            return best
+        return torch.where(best < 0, best, draw(self.chances(logits), self.generator))
 
     @property
     def is_greedy(self) -> bool:
         """It takes the largest logit."""
         return self.sampling.temperature == 0
 
-    def _draw(self, logits: Tensor) -> Tensor:
+    @torch.inference_mode()
+    def chances(self, logits: Tensor) -> Tensor:
+        """The distribution from which each row's token is drawn, [B, V] in fp32."""
         numbers = logits.float()
         # Shifted first, so that no temperature, however small, makes the largest score infinite.
         shifted = numbers - numbers.amax(dim=-1, keepdim=True)
-        scores = filtered(shifted / self.sampling.temperature, self.sampling)
-        # The largest of p / e with e exponential is a draw from p, and needs no host to sum up.
-        noise = torch.empty_like(scores).exponential_(generator=self._generator)
-        return scores.softmax(dim=-1).div_(noise).argmax(dim=-1)
+        return filtered(shifted / self.sampling.temperature, self.sampling).softmax(dim=-1)
+
+
+class Chooser(Protocol):
+    """Chooses a token for each row of the logits."""
+
+    @property
+    def is_greedy(self) -> bool:
+        """It takes the largest logit."""
+
+    def choose(self, logits: Tensor) -> Tensor:
+        """Ids [B], -1 where the logits are not finite."""
 
 
 class Samplers:
     """Chooses for several sequences at once, each by its own rule and from its own seed.
 
     Args:
-        samplers: one a sequence; None where nobody wants the token, so that nothing is drawn.
+        choosers: one a sequence; None where nobody wants the token, so that nothing is drawn.
         rows: how many rows of the logits belong to each.
     """
 
-    def __init__(self, samplers: list[Sampler | None], rows: list[int]) -> None:
-        self._samplers, self._rows = samplers, rows
+    def __init__(self, choosers: list[Chooser | None], rows: list[int]) -> None:
+        self._choosers, self._rows = choosers, rows
+
+    @property
+    def is_greedy(self) -> bool:
+        """All of them take the largest logit."""
+        return all(chooser is None or chooser.is_greedy for chooser in self._choosers)
 
     def choose(self, logits: Tensor) -> Tensor:
         """See ``Sampler.choose``."""
-        if all(sampler is None or sampler.is_greedy for sampler in self._samplers):
+        if self.is_greedy:
             return greedy(logits)
-        parts = zip(self._samplers, logits.split_with_sizes(self._rows), strict=True)
-        return torch.cat([sampler.choose(part) if sampler else greedy(part) for sampler, part in parts])
+        parts = zip(self._choosers, logits.split_with_sizes(self._rows), strict=True)
+        return torch.cat([chooser.choose(part) if chooser else greedy(part) for chooser, part in parts])
+
+
+@torch.inference_mode()
+def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
+    """One draw from each row of ``weights`` [B, V], which need not sum to one.
+
+    The largest of w / e with e exponential is a draw from w, and needs no host to sum up.
+    """
+    noise = torch.empty_like(weights).exponential_(generator=generator)
+    return (weights / noise).argmax(dim=-1)
 
 
 @torch.inference_mode()

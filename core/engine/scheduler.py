@@ -15,6 +15,7 @@ from core.analytic.step_record import PREFILL_TOKENS
 from core.engine.pages import Copy, PageAllocator
 from core.engine.policy import Continuous, Policy, Queue
 from core.engine.run import Run
+from core.engine.speculation import Speculator
 from core.errors import RequestError
 
 
@@ -27,12 +28,14 @@ class Serving:
         step_tokens: the most tokens that a step computes; longer prompts are read in pieces.
         cache_tokens: slots of the cache; room for ``max_sequences`` of the longest if None. A contiguous
             cache gives each sequence as many as the longest request may need.
+        speculator: guesses tokens that the model then verifies; None for one token after the other.
     """
 
     policy: Policy = field(default_factory=Continuous)
     max_sequences: int = 8
     step_tokens: int = PREFILL_TOKENS
     cache_tokens: int | None = None
+    speculator: Speculator | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_sequences", "step_tokens", "cache_tokens"):
@@ -125,6 +128,9 @@ class Scheduler:
         count = min(sequence.num_pending, plan.budget)
         start = sequence.num_cached
         copies = self.allocator.extend(sequence.table, start, start + count)
+        if copies is None and sequence.num_drafted:  # guesses are not worth somebody's pages
+            sequence.drop_guesses()
+            return self._take(plan, run)
         if copies is None:
             return False
         plan.copies += copies

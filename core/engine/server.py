@@ -13,6 +13,7 @@ from core.engine.records import Request
 from core.engine.run import Run
 from core.engine.sampling import Sampler, Samplers
 from core.engine.scheduler import Plan, Scheduler
+from core.engine.speculation import Asked
 from core.engine.step import StepLabel
 from core.errors import RequestError
 
@@ -33,6 +34,7 @@ class Server:
         self.steps: list[StepRecord] = []
         self.runs: list[Run] = []
         self._engine, self._pool, self._scheduler = engine, pool, scheduler
+        self._speculator = scheduler.serving.speculator
         self._coming: list[tuple[int, int, Run]] = []  # a heap, by arrival and order
         self._order = count()
 
@@ -72,7 +74,7 @@ class Server:
         """One step for everybody; None where nobody could run and only time passed."""
         scheduler = self._scheduler
         self._let_arrive()
-        self._prepare()
+        self._guess()
         plan = scheduler.plan(self.now, more=bool(self._coming))
         self.now += 1
         if not plan.items:
@@ -89,7 +91,7 @@ class Server:
     def close(self) -> None:
         """Give back all pages, whatever happened."""
         for run in self.runs:
-            self._scheduler.finish(run)
+            self._finish(run)
         self._coming.clear()
 
     def _let_arrive(self) -> None:
@@ -102,8 +104,17 @@ class Server:
             run.arrive(arrival)
             scheduler.waiting.append(run)
 
-    def _prepare(self) -> None:
-        """Without a cache, everything is pending again."""
+    def _guess(self) -> None:
+        """Let the speculator guess for those that write; without a cache, all tokens are pending again."""
+        runs = [run for run in self._scheduler.running if not run.is_reading]
+        if self._speculator is not None and runs:
+            most = self._speculator.num_guesses
+            asked = [
+                Asked(run.sequence, run.sampler, min(most, run.limit - len(run.sequence.token_ids) - 1))
+                for run in runs
+            ]
+            for run, guess in zip(runs, self._speculator.guess(asked), strict=True):
+                run.add_guess(guess)
         if self._engine.cache == "none":
             for run in self._scheduler.running:
                 run.sequence.num_cached = 0
@@ -132,13 +143,18 @@ class Server:
         run.steps.append(record)
         run.append(tokens)
         if run.stop_reason is not None:
-            self._scheduler.finish(run)
+            self._finish(run)
+
+    def _finish(self, run: Run) -> None:
+        self._scheduler.finish(run)
+        if self._speculator is not None:
+            self._speculator.forget(run.sequence)
 
 
 def _samplers(plan: Plan) -> Samplers:
     wanted = [tokens == run.sequence.num_pending for run, tokens in plan.items]
     return Samplers(
-        [run.sampler if want else None for (run, _), want in zip(plan.items, wanted, strict=True)],
+        [run.chooser if want else None for (run, _), want in zip(plan.items, wanted, strict=True)],
         [
             1 + run.sequence.num_drafted if want else 1
             for (run, _), want in zip(plan.items, wanted, strict=True)

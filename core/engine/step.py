@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
 
 import torch
-from torch import Tensor
 
 from core.analytic.step_record import StepKind, StepRecord
 from core.catalog.model import ModelSpec
@@ -15,6 +13,7 @@ from core.engine.batch import Batch, Sequence
 from core.engine.clock import StepClock
 from core.engine.kv_cache import KVPool
 from core.engine.runner import StepRunner
+from core.engine.sampling import Chooser
 from core.errors import CheckpointError
 
 
@@ -37,13 +36,6 @@ class StepLabel:
     num_waiting: int = 0
     num_preempted: int = 0
     shared_tokens: int = 0
-
-
-class Chooser(Protocol):
-    """Chooses a token for each row of the logits."""
-
-    def choose(self, logits: Tensor) -> Tensor:
-        """Ids [B], -1 where the logits are not finite."""
 
 
 class Stepper:

@@ -75,6 +75,24 @@ def test_all_caches_write_the_same_bare_continuation(capsys: pytest.CaptureFixtu
     assert "Paris" in as_json(capsys, *arguments, "--cache", cache)["text"]
 
 
+def test_all_options_of_the_engine_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--cache", "paged", "--weights", "int4", "--kv", "int8", "--speculate", "ngram"]
+    result = as_json(capsys, "ab ab ab", *SHAPE, "--max-tokens", "8", *options, "--page-size", "4")
+    assert set(result) == KEYS | {"speculation"}
+    assert (result["cache"], result["kv"], result["output_tokens"]) == ("paged", "int8", 8)
+    counts = result["speculation"]
+    assert counts["decode_steps"] == 7 - counts["accepted_tokens"]
+
+
+@pytest.mark.parametrize("how", ["layers:2", "model:shape:smollm2-135m"])
+def test_a_draft_writes_what_the_model_writes_alone(capsys: pytest.CaptureFixture[str], how: str) -> None:
+    arguments = ["hi", *SHAPE, "--max-tokens", "4", "--weights", "fp32", "--kv", "fp32"]
+    plain = as_json(capsys, *arguments)
+    guessed = as_json(capsys, *arguments, "--speculate", how, "--guesses", "2")
+    assert guessed["text"] == plain["text"]
+    assert guessed["speculation"]["drafted_tokens"] > 0
+
+
 def test_a_seed_repeats_a_sampled_text(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["hi", *SHAPE, "--max-tokens", "4", "--temperature", "1.2", "--top-k", "40", "--top-p", "0.9"]
     texts = [as_json(capsys, *arguments, "--seed", seed)["text"] for seed in ("5", "5")]
@@ -94,6 +112,9 @@ def test_a_seed_repeats_a_sampled_text(capsys: pytest.CaptureFixture[str]) -> No
         (["hi", "--temperature", "warm"], "must be a number; got 'warm'"),
         (["hi", "--top-p", "0"], "must be from 0.01 to 1"),
         (["hi\udcff"], "must be text in UTF-8"),
+        (["hi", *SHAPE, "--speculate", "luck"], "--speculate must be ngram, layers:N"),
+        (["hi", *SHAPE, "--speculate", "layers:31"], "must have from 1 to 30 of them; got 31"),
+        (["hi", *SHAPE, "--speculate", "ngram", "--guesses", "0"], "must be from 1 to 64"),
     ],
 )
 def test_mistakes_are_one_sentence_on_standard_error(

@@ -1,6 +1,7 @@
 """Sharing steps changes nothing: together = one by one, pieces = whole, preempted = undisturbed."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -105,9 +106,12 @@ def test_first_come_is_first_served() -> None:
 
 def test_events_come_in_the_order_of_steps_and_carry_them() -> None:
     seen: list[tuple[int, TokenEvent]] = []
+
+    def note(index: int, event: TokenEvent) -> None:
+        seen.append((index, event))
+
     asked = [
-        replace(request, on_token=lambda event, i=i: seen.append((i, event)))
-        for i, request in enumerate(requests([(3, 2), (4, 2)]))
+        replace(request, on_token=partial(note, i)) for i, request in enumerate(requests([(3, 2), (4, 2)]))
     ]
     service = small_engine().serve(asked)
     assert [(i, event.step.index) for i, event in seen] == [(0, 0), (1, 0), (0, 1), (1, 1)]
@@ -116,11 +120,12 @@ def test_events_come_in_the_order_of_steps_and_carry_them() -> None:
 
 def test_a_contiguous_cache_serves_fewer_at_once_from_the_same_memory() -> None:
     lengths = [(4, 4)] * 6 + [(10, 30)]
-    most = {}
-    for cache in ("contiguous", "paged"):
-        service = small_engine(cache).serve(requests(lengths), Serving(cache_tokens=80))  # type: ignore[arg-type]
-        most[cache] = max(step.num_sequences for step in service.steps)
-    assert most == {"contiguous": 2, "paged": 7}
+
+    def most(cache: CacheKind) -> int:
+        service = small_engine(cache).serve(requests(lengths), Serving(cache_tokens=80))
+        return max(step.num_sequences for step in service.steps)
+
+    assert (most("contiguous"), most("paged")) == (2, 7)
 
 
 def test_nobody_asking_is_no_step() -> None:

@@ -51,7 +51,7 @@ def make_linear(
     dtype = DTYPES[number_format(number_format(fmt, "weights").activations, "kv").id]
     offset = None if bias is None else bias.to(where, dtype)
     if fmt == "int4":
-        kernel = _nibbles(_moved4(groups4(weight), where), offset, known)
+        kernel = _nibbles(_moved4(groups4(weight), where), offset)
     else:
         dense = weight.dense() if isinstance(weight, Weight) else weight
         kernel = _dense(dense.to(where), fmt, offset, known)
@@ -97,30 +97,23 @@ def _dense(dense: Tensor, fmt: str, bias: Tensor | None, choices: KernelChoices)
 def byte_kernel(rows: Rows8, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """int8 weight-only from rows that are quantised already, and that a table may share."""
     stock = kernels.ByteLinear(rows, bias)
-    ours = native.products() if native.takes(rows) else None
+    ours = native.kernels() if native.takes(rows) else None
     if ours is None:
         return stock
     candidates: list[Callable[[], LinearKernel]] = [
         lambda: stock,
         lambda: native.NativeByteLinear(rows, bias, ours),
     ]
-    return _faster(candidates, "int8", rows.bytes.shape, choices)
-
-
-def _faster(
-    candidates: list[Callable[[], LinearKernel]], fmt: str, shape: torch.Size, choices: KernelChoices
-) -> LinearKernel:
-    """The packed product of torch or ours, whichever is faster for one row."""
-    outputs, inputs = shape
+    outputs, inputs = rows.bytes.shape
     example = torch.ones(1, inputs, dtype=torch.bfloat16)
-    return choices.fastest(candidates, f"torch or C++ {fmt} {outputs}x{inputs}", example)
+    return choices.fastest(candidates, f"torch or C++ int8 {outputs}x{inputs}", example)
 
 
 def _moved4(groups: Groups4, device: torch.device) -> Groups4:
     return Groups4(*(part.to(device) for part in (groups.nibbles, groups.scale, groups.zero)))
 
 
-def _nibbles(groups: Groups4, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
+def _nibbles(groups: Groups4, bias: Tensor | None) -> LinearKernel:
     """The packed kernel of the device where it takes the shape; unpacking for every product elsewhere."""
     outputs, inputs = groups.nibbles.shape
     if groups.nibbles.device.type == "cuda":
@@ -130,12 +123,6 @@ def _nibbles(groups: Groups4, bias: Tensor | None, choices: KernelChoices) -> Li
             and torch.cuda.get_device_capability(groups.nibbles.device) >= (8, 0)
         )
         return CudaNibbleLinear(groups, bias) if fits else PlainNibbleLinear(groups, bias)
-    stock = PlainNibbleLinear if outputs % 16 or inputs % 32 else CpuNibbleLinear
-    ours = native.products()
-    if ours is None:
-        return stock(groups, bias)
-    candidates: list[Callable[[], LinearKernel]] = [
-        lambda: stock(groups, bias),
-        lambda: native.NativeNibbleLinear(groups, bias, ours),
-    ]
-    return _faster(candidates, "int4", groups.nibbles.shape, choices)
+    if outputs % 16 or inputs % 32:
+        return PlainNibbleLinear(groups, bias)
+    return CpuNibbleLinear(groups, bias)

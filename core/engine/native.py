@@ -1,8 +1,8 @@
-"""Our own products of 8- and 4-bit weights, in C++: compiled on this machine when first needed.
+"""Our own kernels for bf16 rows on a processor, in C++: compiled on this machine when first needed.
 
-torch's products of bf16 rows with packed weights wait for memory between one row of the matrix and the
-next. The C++ beside this file does the same sums and asks for the bytes in time. It needs a
-compiler; where there is none, torch's products serve.
+torch's product of bf16 rows with int8 weights waits for memory between one row of the matrix and the
+next, and its norm and rotary turn are several calls each. The C++ beside this file does the same sums
+without that. It needs a compiler; where there is none, torch's kernels serve.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from typing import Final
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from core.engine.kernels import ByteLinear, SwitchedLinear
-from core.engine.quantise import GROUP, MIDDLE, Groups4, Rows8
+from core.engine.kernels import ByteLinear
+from core.engine.quantise import Rows8
 from core.storage import cache_folder, write_atomically
 
 _LOG: Final = logging.getLogger(__name__)
-_SOURCE: Final = Path(__file__).with_name("packed_products.cpp")
+_SOURCE: Final = Path(__file__).with_name("cpu_kernels.cpp")
 _COMPILERS: Final = ("g++", "clang++", "c++")
 #: Sums may be taken in any order, so that sixteen of them grow together.
 _FLAGS: Final = (
@@ -47,16 +46,14 @@ _COMPILE_S: Final = 60.0
 #: Rows of an int8 matrix must be a multiple of so many numbers long.
 LANES: Final = 16
 
-#: Called with addresses (input, the matrix's tensors, output) and sizes (rows, outputs, inputs).
-Product = Callable[..., None]
-
 
 @dataclass(frozen=True, slots=True)
-class Products:
-    """The compiled functions."""
+class Kernels:
+    """The compiled functions; each is called with addresses and sizes, see the source."""
 
-    int8: Product
-    int4: Product
+    int8_product: Callable[..., None]
+    rms_norm: Callable[..., None]
+    turn: Callable[..., None]
 
 
 class NativeByteLinear(ByteLinear):
@@ -64,54 +61,41 @@ class NativeByteLinear(ByteLinear):
 
     few_name = "int8 product in C++"
 
-    def __init__(self, rows: Rows8, bias: Tensor | None, products: Products) -> None:
+    def __init__(self, rows: Rows8, bias: Tensor | None, kernels: Kernels) -> None:
         super().__init__(rows, bias)
-        self._multiply = _bound(products.int8, self.tensors, rows.bytes.shape)
+        self._product = kernels.int8_product
+        self._shape = (rows.bytes.shape[0], rows.bytes.shape[1])
+        self._addresses = (rows.bytes.data_ptr(), rows.scale.data_ptr())
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
-        return self._multiply(rows)
-
-
-class NativeNibbleLinear(SwitchedLinear):
-    """int4 weight-only by the C++ product.
-
-    Byte j of a group of 32 holds weight j in its low half and weight 16 + j in its high half.
-    """
-
-    few_name = "int4 product in C++"
-    many_name = "int4 to bf16, F.linear"
-
-    def __init__(self, groups: Groups4, bias: Tensor | None, products: Products) -> None:
-        low, high = groups.nibbles.view(*groups.scale.shape, 2, GROUP // 2).unbind(2)
-        super().__init__(
-            ((low | high << 4).contiguous(), groups.scale.contiguous(), groups.zero.contiguous()), bias
-        )
-        self._multiply = _bound(products.int4, self.tensors, groups.nibbles.shape)
-
-    def few_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        return self._multiply(rows)
-
-    def many_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        packed, scale, zero = self.tensors
-        nibbles = torch.cat((packed & 15, packed >> 4), dim=-1).to(rows.dtype).sub_(MIDDLE)
-        weight = nibbles.mul_(scale.unsqueeze(-1)).add_(zero.unsqueeze(-1))
-        return functional.linear(rows, weight.flatten(1))
-
-
-def _bound(product: Product, tensors: tuple[Tensor, ...], shape: torch.Size) -> Callable[[Tensor], Tensor]:
-    """The product with one matrix, whose addresses are looked up once; the caller keeps the tensors."""
-    addresses, (outputs, inputs) = [tensor.data_ptr() for tensor in tensors], shape
-
-    def multiply(rows: Tensor) -> Tensor:
         rows = rows.contiguous()
-        out = torch.empty(rows.shape[0], outputs, dtype=torch.bfloat16)
-        product(rows.data_ptr(), *addresses, out.data_ptr(), rows.shape[0], outputs, inputs)
+        out = torch.empty(rows.shape[0], self._shape[0], dtype=torch.bfloat16)
+        self._product(rows.data_ptr(), *self._addresses, out.data_ptr(), rows.shape[0], *self._shape)
         return out
 
-    return multiply
+
+def rms_norm(rows: Tensor, weight: Tensor, eps: float) -> Tensor | None:
+    """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last dimension; None where torch must do it."""
+    found = kernels() if rows.dtype == torch.bfloat16 and rows.device.type == "cpu" else None
+    if found is None:
+        return None
+    rows = rows.contiguous()
+    out, size = torch.empty_like(rows), rows.shape[-1]
+    found.rms_norm(rows.data_ptr(), weight.data_ptr(), out.data_ptr(), rows.numel() // size, size, eps)
+    return out
+
+
+def turn(heads: Tensor, cosine: Tensor, sine: Tensor) -> bool:
+    """Rotate ``heads`` [T, heads, D] in place; False where torch must do it."""
+    count, num_heads, size = heads.shape
+    packed = heads.stride()[1:] == (size, 1) and cosine.is_contiguous() and sine.is_contiguous()
+    found = kernels() if packed and heads.dtype == torch.bfloat16 and heads.device.type == "cpu" else None
+    if found is None:
+        return False
+    addresses = heads.data_ptr(), cosine.data_ptr(), sine.data_ptr()
+    found.turn(*addresses, count, num_heads, size, heads.stride(0))
+    return True
 
 
 def takes(rows: Rows8) -> bool:
@@ -122,22 +106,19 @@ def takes(rows: Rows8) -> bool:
 
 
 @functools.cache
-def products() -> Products | None:
+def kernels() -> Kernels | None:
     """The compiled functions, or None where they cannot be compiled; the log says why, once."""
     try:
         library = ctypes.CDLL(str(_compiled()))
     except (OSError, subprocess.SubprocessError) as problem:
-        _LOG.warning("Packed products are torch's own here, since ours cannot be compiled (%s).", problem)
+        _LOG.warning("The engine's kernels are torch's own here: ours cannot be compiled (%s).", problem)
         return None
-    return Products(_function(library, "int8_product", 4), _function(library, "int4_product", 5))
-
-
-def _function(library: ctypes.CDLL, name: str, addresses: int) -> Product:
-    function = getattr(library, name)
-    function.argtypes = [ctypes.c_void_p] * addresses + [ctypes.c_long] * 3
-    function.restype = None
-    product: Product = function
-    return product
+    library.int8_product.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_long] * 3
+    library.rms_norm.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 2 + [ctypes.c_float]
+    library.turn.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 4
+    for function in (library.int8_product, library.rms_norm, library.turn):
+        function.restype = None
+    return Kernels(library.int8_product, library.rms_norm, library.turn)
 
 
 def _compiled() -> Path:
@@ -146,7 +127,7 @@ def _compiled() -> Path:
     Raises:
         OSError: there is no compiler, or nowhere to write. SubprocessError: it failed or took too long.
     """
-    file = cache_folder() / "kernels" / f"packed-products-{_key()}.so"
+    file = cache_folder() / "kernels" / f"cpu-kernels-{_key()}.so"
     if not file.exists():
         compiler = next((found for name in _COMPILERS if (found := shutil.which(name))), None)
         if compiler is None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from core.catalog.model import ModelSpec, RopeScaling
+from core.engine import native
 from core.errors import CheckpointError
 
 
@@ -42,6 +43,8 @@ class RopeTable:
 
 def turn(heads: Tensor, cosine: Tensor, sine: Tensor) -> None:
     """Rotate ``heads`` [T, heads, D] in place."""
+    if native.turn(heads, cosine, sine):
+        return
     partner = heads.roll(heads.shape[-1] // 2, -1)
     heads.mul_(cosine).addcmul_(partner, sine)
 

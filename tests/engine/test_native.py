@@ -10,11 +10,11 @@ from torch import Tensor
 
 from core.engine import native
 from core.engine.linear import make_linear
-from core.engine.quantise import Rows8, groups4, rows8
+from core.engine.quantise import Rows8, rows8
 
 pytestmark = pytest.mark.torch
 
-needs_compiler = pytest.mark.skipif(native.products() is None, reason="The products need a C++ compiler.")
+needs_compiler = pytest.mark.skipif(native.kernels() is None, reason="These kernels need a C++ compiler.")
 SHAPES = [(1, 32), (17, 96), (256, 576), (33, 1536)]
 COUNTS = [1, 2, 3, 4, 7, 9]
 
@@ -22,9 +22,9 @@ COUNTS = [1, 2, 3, 4, 7, 9]
 @pytest.fixture
 def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("LLM_LAB_CACHE", str(tmp_path))
-    native.products.cache_clear()
+    native.kernels.cache_clear()
     yield
-    native.products.cache_clear()
+    native.kernels.cache_clear()
 
 
 def quantised(outputs: int, inputs: int) -> Rows8:
@@ -32,8 +32,8 @@ def quantised(outputs: int, inputs: int) -> Rows8:
     return rows8(torch.randn(outputs, inputs), torch.bfloat16)
 
 
-def compiled() -> native.Products:
-    found = native.products()
+def compiled() -> native.Kernels:
+    found = native.kernels()
     assert found is not None
     return found
 
@@ -57,18 +57,34 @@ def test_the_int8_product_is_that_of_the_stored_weights(shape: tuple[int, int], 
 
 
 @needs_compiler
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(1, 576), (3, 576), (20, 64), (2, 9, 64)])
 @torch.inference_mode()
-def test_the_int4_product_is_that_of_the_stored_weights(shape: tuple[int, int], count: int) -> None:
-    torch.manual_seed(sum(shape))
-    groups = groups4(torch.randn(shape) + 0.3)
-    kernel = native.NativeNibbleLinear(groups, None, compiled())
-    inputs = torch.randn(count, shape[1]).bfloat16()
-    exact = inputs.double() @ groups.dense().double().T
-    assert_rounded_once(kernel.few_rows(inputs), exact)
-    error = (kernel.many_rows(inputs).double() - exact).abs().max() / exact.abs().max()
-    assert error < 0.02, "weights are rounded to bf16 on this way"
+def test_the_norm_is_the_norm(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    rows, weight = torch.randn(shape).bfloat16() * 3, torch.randn(shape[-1]).bfloat16()
+    wide = rows.double()
+    exact = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-5) * weight.double()
+    ours = native.rms_norm(rows, weight, 1e-5)
+    assert ours is not None
+    assert_rounded_once(ours, exact)
+    assert native.rms_norm(rows.float(), weight.float(), 1e-5) is None, "other formats are torch's"
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [1, 5, 20])
+@torch.inference_mode()
+def test_turning_is_turning_and_touches_nothing_else(count: int) -> None:
+    torch.manual_seed(count)
+    wide = torch.randn(count, 6, 64).bfloat16()
+    before = wide.clone()
+    angles = torch.rand(count, 1, 32) * 6
+    cosine = torch.cat((angles.cos(), angles.cos()), -1).bfloat16()
+    sine = torch.cat((-angles.sin(), angles.sin()), -1).bfloat16()
+    assert native.turn(wide[:, :4], cosine, sine)
+    exact = before[:, :4].double() * cosine + before[:, :4].double().roll(32, -1) * sine
+    assert_rounded_once(wide[:, :4], exact)
+    assert torch.equal(wide[:, 4:], before[:, 4:])
+    assert not native.turn(wide.float()[:, :4], cosine.float(), sine.float())
 
 
 @needs_compiler
@@ -94,7 +110,7 @@ def test_without_a_compiler_torch_multiplies_and_the_log_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
-    assert native.products() is None
+    assert native.kernels() is None
     (record,) = caplog.records
     assert "none of g++, clang++, c++ is installed" in record.getMessage()
 
@@ -108,7 +124,7 @@ def test_a_compiler_that_fails_leaves_no_file(
 
     monkeypatch.setattr("shutil.which", lambda name: name)
     monkeypatch.setattr("subprocess.run", fails)
-    assert native.products() is None
+    assert native.kernels() is None
     assert caplog.records
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
@@ -116,7 +132,7 @@ def test_a_compiler_that_fails_leaves_no_file(
 @needs_compiler
 @pytest.mark.usefixtures("_fresh")
 def test_it_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert native.products() is not None
-    native.products.cache_clear()
+    assert native.kernels() is not None
+    native.kernels.cache_clear()
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("it was there"))
-    assert native.products() is not None
+    assert native.kernels() is not None

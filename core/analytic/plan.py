@@ -1,8 +1,8 @@
 """A plan: does a model fit on a chip, how fast is it there, and what speaks against it.
 
 Everything is a view of the operator table of two passes: the prefill, and the decode step in the
-middle of the answer. Costs, energy and plans over several chips are not computed yet, and the
-plan says so instead of guessing.
+middle of the answer. Plans over several chips are made by ``plan_on_chips``; cost, energy and ranges
+follow from the times (``plan_value``).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _not_computed(scenario: Scenario, notes: tuple[str, ...]) -> Plan:
 
 
 def _scenario_notes(scenario: Scenario) -> tuple[str, ...]:
-    notes = ["Cost, energy and ranges are not computed yet."]
+    notes = []
     if scenario.count > 1 and (scenario.tp, scenario.pp, scenario.ep) == (1, 1, 1):
         notes.append(
             f"All numbers are of one chip. {scenario.count:,} chips without a split are independent "

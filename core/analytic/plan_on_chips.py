@@ -226,7 +226,6 @@ def _notes(case: _Case) -> tuple[str, ...]:
         else ""
     )
     notes = [
-        "Cost, energy and ranges are not computed yet.",
         *answer_notes(case.scenario),
         "Memory is that of the fullest chip, everything else that of one replica with its own batch, on "
         f"{chips}{others}.",

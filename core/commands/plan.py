@@ -6,11 +6,13 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from typing import Any, Final
 
+from core.analytic.cost import HourlyPrice, TokenCost
 from core.analytic.datasheet import machine_from
 from core.analytic.memory import Footprint
 from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import PassCost, Plan, plan
 from core.analytic.plan_on_chips import PlanOnChips, parallel_plan, plan_on_chips
+from core.analytic.plan_value import PlanValue, value_of
 from core.catalog.accelerators import accelerator, accelerators, links
 from core.catalog.scenario import LIMITS, Scenario
 from core.commands.arguments import add_formats, whole_number
@@ -62,6 +64,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="LINK",
         help="what joins boxes of 8 chips, for instance infiniband-ndr; the chip's own link unless given",
     )
+    parser.add_argument(
+        "--price", metavar="USD", type=float, help="of one chip for an hour; from dated lists unless given"
+    )
+    parser.add_argument(
+        "--load",
+        metavar="SHARE",
+        type=float,
+        default=1.0,
+        help="of the paid time that chips are busy (1)",
+    )
 
 
 def run(args: Namespace) -> dict[str, Any]:
@@ -76,17 +88,21 @@ def run(args: Namespace) -> dict[str, Any]:
     scenario = Scenario(
         model=args.model, accelerator=args.accelerator, weights=args.weights, kv=args.kv, **counts
     )
-    model, machine = find_model(args.model), machine_from(accelerator(args.accelerator))
+    chip = accelerator(args.accelerator)
+    model, machine = find_model(args.model), machine_from(chip)
     if args.network is not None:
         machine = replace(machine, network=links()[args.network])
     usual = parallel_plan(scenario)
     parallel = replace(usual, dp=args.dp or usual.dp, cp=args.cp or 1, sp=args.sp or 1)
     on_chips = plan_on_chips(scenario, model, machine, parallel)
     alone = parallel.tp * parallel.pp * parallel.ep == 1 and parallel.chips == scenario.count
-    return to_json(plan(scenario, model, machine) if alone else on_chips.plan, on_chips)
+    found = plan(scenario, model, machine) if alone else on_chips.plan
+    price = None if args.price is None else HourlyPrice(args.price)
+    value = value_of(found, scenario, model, machine, chip, plan=parallel, price=price, load=args.load)
+    return to_json(found, on_chips, value)
 
 
-def to_json(found: Plan, on_chips: PlanOnChips) -> dict[str, Any]:
+def to_json(found: Plan, on_chips: PlanOnChips, value: PlanValue) -> dict[str, Any]:
     """A plan as the command line prints it: bytes are integers, times seconds."""
     return {
         "fits": found.fits,
@@ -97,13 +113,25 @@ def to_json(found: Plan, on_chips: PlanOnChips) -> dict[str, Any]:
         "tpot_s": found.tpot_s,
         "e2e_s": found.end_to_end_s,
         "tokens_per_s": found.tokens_per_s,
-        "usd_per_million_tokens": None,
-        "joules_per_token": None,
-        "range": None,
+        "usd_per_million_tokens": None if value.cost is None else _dollars(value.cost),
+        "joules_per_token": None if value.energy is None else float(value.energy.output_j),
+        "range": _ranges(value),
         "violations": list(found.violations),
-        "notes": list(found.notes),
+        "notes": [*found.notes, *value.notes],
         "parallel": _parallel(on_chips),
     }
+
+
+def _dollars(cost: TokenCost) -> dict[str, float]:
+    return {"input": float(cost.input_usd), "output": float(cost.output_usd)}
+
+
+def _ranges(value: PlanValue) -> dict[str, list[float] | None] | None:
+    """Low and high of each time; None where there is no time."""
+    if value.ttft is None:
+        return None
+    spans = {"ttft_s": value.ttft, "tpot_s": value.tpot}
+    return {name: None if span is None else [span.low_s, span.high_s] for name, span in spans.items()}
 
 
 def _parallel(on_chips: PlanOnChips) -> dict[str, Any]:
@@ -152,15 +180,33 @@ def render(result: dict[str, Any]) -> str:
     for name in ("prefill", "decode"):
         if result[name]:
             lines.append(_render_pass(name, result[name]))
+    spans = result["range"] or {}
     for label, key in (("TTFT", "ttft_s"), ("TPOT", "tpot_s"), ("end to end", "e2e_s")):
         if result[key] is not None:
-            lines.append(f"{label:12}{format_seconds(result[key])}")
+            lines.append(f"{label:12}{format_seconds(result[key])}{_render_span(spans.get(key))}")
     if result["tokens_per_s"] is not None:
         lines.append(f"{'rate':12}{significant(result['tokens_per_s'])} tokens/s")
+    lines += _render_value(result)
     lines += _render_stages(result["parallel"])
     lines += [f"Problem: {sentence}" for sentence in result["violations"]]
     lines += [f"Would work: {_words(found)}" for found in result["parallel"]["nearest"]]
     return "\n".join([*lines, *(f"Note: {note}" for note in result["notes"])])
+
+
+def _render_span(span: list[float] | None) -> str:
+    return f" ({format_seconds(span[0])} to {format_seconds(span[1])})" if span else ""
+
+
+def _render_value(result: dict[str, Any]) -> list[str]:
+    """What tokens cost in money and energy, where that is known."""
+    lines = []
+    dollars, joules = result["usd_per_million_tokens"], result["joules_per_token"]
+    if dollars is not None:
+        each = ", ".join(f"{name} {significant(dollars[name])}" for name in ("input", "output"))
+        lines.append(f"{'cost':12}{each} dollars a million tokens")
+    if joules is not None:
+        lines.append(f"{'energy':12}{significant(joules)} J a written token")
+    return lines
 
 
 def _render_stages(split: dict[str, Any]) -> list[str]:

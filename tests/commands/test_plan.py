@@ -41,9 +41,23 @@ def test_the_contract_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(found["prefill"]) == set(found["decode"]) == {"flops", "bytes", "time_s", "bound"}
     assert found["e2e_s"] == pytest.approx(found["ttft_s"] + 99 * found["tpot_s"])
     assert found["tokens_per_s"] == pytest.approx(4 / found["tpot_s"])
-    assert found["usd_per_million_tokens"] is found["joules_per_token"] is found["range"] is None
-    assert any("not computed yet" in note for note in found["notes"])
+    assert set(found["usd_per_million_tokens"]) == {"input", "output"}
+    assert found["joules_per_token"] > 0
+    for key in ("ttft_s", "tpot_s"):
+        low, high = found["range"][key]
+        assert low < found[key] < high
     assert found["violations"] == []
+
+
+def test_money_follows_price_load_and_chips(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--model", "llama-3.3-70b", "--tp", "4", "--input", "1000", "--output", "100"]
+    one = answer(capsys, *options, "--price", "2")
+    dear = answer(capsys, *options, "--price", "4", "--load", "0.5")
+    for name in ("input", "output"):
+        assert dear["usd_per_million_tokens"][name] == pytest.approx(4 * one["usd_per_million_tokens"][name])
+    paid = 4 * 2 / 3600 * one["tpot_s"] * 99 / 100 * 1e6
+    assert one["usd_per_million_tokens"]["output"] == pytest.approx(paid)
+    assert dear["joules_per_token"] > one["joules_per_token"]
 
 
 def test_what_cannot_be_computed_is_null_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,6 +155,9 @@ def test_a_person_reads_the_same(
         (["--kv", "int3"], "A format for kv must be one of"),
         (["--batch", "0"], "Argument --batch: must be from 1 to 65,536; got 0"),
         (["--tp", "0"], "Argument --tp: must be from 1 to 64; got 0"),
+        (["--load", "0"], "The load must be above 0 and at most 1"),
+        (["--price", "-2"], "A price must be above zero and finite"),
+        (["--network", "string"], "Argument --network"),
         (["--input", "-5"], "Argument --input: must be from 1 to 2,000,000; got -5"),
     ],
 )

@@ -31,7 +31,10 @@ page = st.navigation(
             st.Page("pages/roofline.py", title="Roofline", icon=":material/roofing:"),
             st.Page("pages/will_it_fit.py", title="Will it fit?", icon=":material/inventory_2:"),
         ],
-        "II · The cache": [st.Page("pages/kv_cache.py", title="KV cache", icon=":material/memory:")],
+        "II · The cache": [
+            st.Page("pages/kv_cache.py", title="KV cache", icon=":material/memory:"),
+            st.Page("pages/sharing_heads.py", title="MHA, MQA, GQA, MLA", icon=":material/share:"),
+        ],
         "V · Many chips, and money": [
             st.Page(
                 "pages/hardware_generations.py", title="Hardware generations", icon=":material/trending_up:"

@@ -11,6 +11,7 @@ from core.lesson.quantities import (
     one_token,
     prefill_and_decode,
     roofline,
+    sharing_heads,
     will_it_fit,
 )
 from core.lesson.quantities.quantity import Quantity
@@ -22,5 +23,6 @@ REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
     "roofline": roofline.QUANTITIES,
     "will_it_fit": will_it_fit.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,
+    "sharing_heads": sharing_heads.QUANTITIES,
     "hardware_generations": hardware_generations.QUANTITIES,
 }

@@ -22,7 +22,13 @@ from core.ui.figures.cached_work_and_memory import (
 )
 from core.ui.figures.pass_work import RatioScale, pass_work
 from core.ui.figures.token_triangle import cached_triangle, recomputed_triangle, token_triangle
-from core.ui.lesson import hardware_scenes, memory_scenes, one_token_scenes, roofline_scenes
+from core.ui.lesson import (
+    hardware_scenes,
+    memory_scenes,
+    one_token_scenes,
+    roofline_scenes,
+    sharing_scenes,
+)
 from core.ui.picture import Picture
 
 
@@ -97,6 +103,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     "token_triangle": _token_triangle,
     "cached_work_and_memory": _cached_work_and_memory,
     **memory_scenes.PICTURES,
+    **sharing_scenes.PICTURES,
     **hardware_scenes.PICTURES,
     **one_token_scenes.PICTURES,
     **roofline_scenes.PICTURES,
@@ -109,6 +116,7 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     "token_triangle": (token_triangle, cached_triangle, recomputed_triangle),
     "cached_work_and_memory": (cached_work_and_memory, recomputed_work_and_memory),
     **memory_scenes.DRAWN_BY,
+    **sharing_scenes.DRAWN_BY,
     **hardware_scenes.DRAWN_BY,
     **one_token_scenes.DRAWN_BY,
     **roofline_scenes.DRAWN_BY,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import socket
 from importlib import import_module
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from core.catalog.hf_config import MAX_CONFIG_CHARACTERS
 from core.errors import ConfigError
@@ -33,18 +36,36 @@ def hub_config(name: str) -> str:
         raise ConfigError(f"A hub id must have the form owner/model; got {name[:120]!r}. Correct it.")
     try:
         hub = import_module("huggingface_hub")
+        endpoint = str(import_module("huggingface_hub.constants").ENDPOINT)
     except ImportError:
         raise ConfigError(
             f"Reading {name} from the hub needs the package huggingface_hub, which is not installed. "
             "Install it, or paste the model's config.json."
         ) from None
     try:
-        path = Path(hub.hf_hub_download(name, "config.json", etag_timeout=_SECONDS))
+        path = Path(
+            hub.hf_hub_download(
+                name, "config.json", etag_timeout=_SECONDS, local_files_only=not _is_reachable(endpoint)
+            )
+        )
         text = path.read_text(encoding="utf-8-sig")
-    except Exception as problem:  # its HTTP library's errors have no common base
+    except (OSError, ValueError) as problem:
         raise ConfigError(
             f"The config of {name} must be on the hub and open to read; getting it failed "
             f"({type(problem).__name__}). This machine may be offline, or the model gated: paste its "
             "config.json instead."
         ) from problem
     return text[: MAX_CONFIG_CHARACTERS + 1]
+
+
+def _is_reachable(endpoint: str) -> bool:
+    """Whether there is a way to the hub; without one the package would try for half a minute, and say so."""
+    if getproxies():  # then the way is the proxy's
+        return True
+    address = urlsplit(endpoint)
+    port = address.port or (80 if address.scheme == "http" else 443)
+    try:
+        with socket.create_connection((address.hostname or "", port), timeout=_SECONDS):
+            return True
+    except OSError:
+        return False

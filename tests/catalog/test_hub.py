@@ -2,7 +2,9 @@
 
 import doctest
 import json
+import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,17 +25,26 @@ CONFIG = {
 }
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
-    """Put a hub in place of the real one."""
+def stand_in(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[bool]:
+    """Put a hub in place of the real one; gives whether each question was for the cache alone."""
+    asked: list[bool] = []
 
-    def download(name: str, file: str, etag_timeout: int) -> str:
+    def download(name: str, file: str, etag_timeout: int, *, local_files_only: bool) -> str:
         assert (name, file) == ("someone/model", "config.json")
         assert etag_timeout <= 10
+        asked.append(local_files_only)
         if isinstance(answer, Exception):
             raise answer
         return str(answer)
 
-    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_download=download))
+    parts: dict[str, dict[str, Any]] = {
+        "": {"hf_hub_download": download},
+        ".constants": {"ENDPOINT": "https://hub.invalid"},
+    }
+    for part, values in parts.items():
+        monkeypatch.setitem(sys.modules, f"huggingface_hub{part}", SimpleNamespace(**values))
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: nullcontext())
+    return asked
 
 
 def test_a_config_of_the_hub_is_read(
@@ -47,12 +58,31 @@ def test_a_config_of_the_hub_is_read(
     assert json.loads(capsys.readouterr().out)["architecture"] == "llama"
 
 
-def test_offline_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    stand_in(monkeypatch, ConnectionError("no route"))
+@pytest.mark.parametrize(
+    "problem", [ConnectionError("no route"), PermissionError("gated"), ValueError("no such id")]
+)
+def test_offline_or_gated_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], problem: Exception
+) -> None:
+    stand_in(monkeypatch, problem)
     assert main(["model", "someone/model"]) == 2
     said = capsys.readouterr().err
-    assert "getting it failed (ConnectionError). This machine may be offline" in said
+    assert f"getting it failed ({type(problem).__name__}). This machine may be offline" in said
     assert said.count("\n") == 1
+
+
+def test_without_a_network_only_the_cache_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = stand_in(monkeypatch, FileNotFoundError("not in the cache"))
+
+    def unreachable(address: tuple[str, int], timeout: float) -> None:
+        assert address == ("hub.invalid", 443)
+        raise OSError(f"no route within {timeout} s")
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    monkeypatch.setattr(hub, "getproxies", dict)
+    with pytest.raises(ConfigError, match=r"failed \(FileNotFoundError\)\. This machine may be offline"):
+        hub.hub_config("someone/model")
+    assert asked == [True]
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

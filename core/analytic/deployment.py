@@ -117,8 +117,7 @@ def speed_on_chips(
 ) -> Speed:
     """TTFT, TPOT, end-to-end time and rate of ``batch`` equal requests on one replica.
 
-    As ``latency.speed``; the rate is that of one replica. Ignored: waiting for other requests, chunked
-    prefills that share a pass with decode.
+    As ``latency.speed``, of one replica. Ignored: waiting, and prefills that share a pass with decode.
 
     Raises:
         FormatError, ScenarioError: as ``pass_on_chips``.
@@ -136,7 +135,7 @@ def speed_on_chips(
     ).time_s
     steps = np.asarray(output_tokens, np.float64) - 1
     share = np.linspace(0.0, 1.0, _SAMPLES)
-    grid = np.asarray(input_tokens, np.float64)[..., None] + 1
+    grid = np.asarray(input_tokens, np.float64)[..., None] + 1 + np.maximum(steps - 1, 0)[..., None] * share
     decode = pass_on_chips(
         model,
         machine,
@@ -144,7 +143,7 @@ def speed_on_chips(
         "decode",
         batch=np.asarray(batch, np.float64)[..., None],
         new_tokens=1,
-        context=grid + np.maximum(steps - 1, 0)[..., None] * share,
+        context=grid,
         weights=weights,
         kv=kv,
     ).time_s

@@ -89,11 +89,15 @@ def operators(
         logit_rows=logit_rows,
         latent=latent,
     )
+    return Operators.build(_rows(model, forward))
+
+
+def _rows(model: ModelSpec, forward: ForwardPass) -> list[Row]:
     outer = outer_weights(model)
     rows = beginning_rows(model, outer, forward)
     for layer, repeats in layer_kinds(model):
         rows += layer_rows(layer, repeats, forward)
-    return Operators.build(rows + ending_rows(model, outer, forward))
+    return rows + ending_rows(model, outer, forward)
 
 
 def forward_pass(

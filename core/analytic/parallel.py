@@ -22,11 +22,11 @@ from math import ceil
 from typing import Final
 
 from core.analytic.collectives import Collective
-from core.analytic.forward_pass import LatentForm, Split, exchange_rows
+from core.analytic.forward_pass import ForwardPass, LatentForm, Split, exchange_rows
 from core.analytic.operators import beginning_rows, ending_rows, forward_pass, layer_rows
 from core.analytic.params import layer_kinds, outer_weights
 from core.analytic.shares import shard_layers
-from core.analytic.table import Operators
+from core.analytic.table import Operators, Row
 from core.catalog.model import Layer, ModelSpec
 from core.units import Number
 
@@ -179,6 +179,10 @@ def device_operators(
         latent=latent,
         split=plan.split,
     )
+    return Operators.build(_rows(model, plan, stage, forward))
+
+
+def _rows(model: ModelSpec, plan: ParallelPlan, stage: Stage, forward: ForwardPass) -> list[Row]:
     shard = stage.shard
     outer = outer_weights(shard)
     rows = beginning_rows(shard, outer, forward) if stage.first else []
@@ -193,4 +197,4 @@ def device_operators(
     else:
         passed = forward.moved(model.hidden_size)
         rows += exchange_rows("stage_send", Collective("send", 2, plan.tp * plan.pp), 1, forward, passed)
-    return Operators.build(rows)
+    return rows

@@ -28,6 +28,7 @@ page = st.navigation(
         "I · Why is it slow?": [
             st.Page("pages/one_token.py", title="One token, counted", icon=":material/functions:"),
             st.Page("pages/prefill_and_decode.py", title="Prefill and decode", icon=":material/timeline:"),
+            st.Page("pages/inside_a_gpu.py", title="Inside a GPU", icon=":material/developer_board:"),
             st.Page("pages/roofline.py", title="Roofline", icon=":material/roofing:"),
             st.Page("pages/will_it_fit.py", title="Will it fit?", icon=":material/inventory_2:"),
         ],

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from core.lab.calibration import Calibration
 from core.lab.compare import Comparison, Ratio, compare
 from core.lab.record import RunRecord
 from core.lesson.amount import Amount
-from core.units import MB
+from core.units import GB, MB, format_gb
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """One quantity, predicted and measured, with the range of what was measured (p10 to p90)."""
+    """One quantity, predicted and measured, with the range of what was measured (p10 to p90).
+
+    ``about`` says what only the run itself knows, for example how much was read.
+    """
 
     predicted: Amount
     measured: Amount
     low: Amount
     high: Amount
+    about: str = field(default="", kw_only=True)
 
     @property
     def ratio(self) -> float:
@@ -104,6 +109,33 @@ def _counted(run: RunRecord, what: Literal["weight_bytes", "kv_bytes"]) -> Measu
     )
 
 
+def smallest_read(runs: Sequence[RunRecord]) -> MeasuredRow:
+    """Reading the calibration's smallest working set, beside what memory alone would deliver."""
+    return _read(runs[0].calibration, 0)
+
+
+def middle_read(runs: Sequence[RunRecord]) -> MeasuredRow:
+    """The same of the middle one; of two it is the larger."""
+    return _read(runs[0].calibration, len(runs[0].calibration.bandwidths) // 2)
+
+
+def _read(calibration: Calibration, index: int) -> MeasuredRow:
+    found = calibration.bandwidths[index]
+    rate = Amount(found.read_bytes_per_s / GB, "GB/s")
+    memory = Amount(calibration.read_bytes_per_s / GB, "GB/s")
+    about = f"{format_gb(found.working_set_bytes)}, again and again"
+    return MeasuredRow(memory, rate, rate, rate, about=about)
+
+
+def memory_read(runs: Sequence[RunRecord]) -> MeasuredRow:
+    """Reading beyond every cache: the calibration's check, and the same check before and after the run."""
+    load, calibration = runs[0].load, runs[0].calibration
+    both = sorted((load.bandwidth_before_bytes_per_s, load.bandwidth_after_bytes_per_s))
+    rates = (calibration.checked_bytes_per_s, load.bandwidth_bytes_per_s, *both)
+    size = format_gb(calibration.bandwidths[-1].working_set_bytes)
+    return MeasuredRow(*(Amount(rate / GB, "GB/s") for rate in rates), about=f"{size}, beside the run")
+
+
 #: The operator whose matrix a page follows through a run: large, and in every model that runs here.
 _MATRIX: Final = "gate_up"
 
@@ -177,6 +209,9 @@ MEASURES: Final[dict[str, tuple[RowMaker, int]]] = {
     "rate_ratio": (rate_ratio, 1),
     "time_ratio": (time_ratio, 2),
     "weights_read": (weights_read, 1),
+    "smallest_read": (smallest_read, 1),
+    "middle_read": (middle_read, 1),
+    "memory_read": (memory_read, 1),
     "matrix_of_a_step": (matrix_of_a_step, 1),
     "matrix_of_a_prompt": (matrix_of_a_prompt, 1),
     "matrix_factor": (matrix_factor, 1),

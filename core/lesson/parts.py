@@ -7,10 +7,14 @@ from typing import Final
 
 from core.lesson.amount import LessonCase
 from core.lesson.lesson import Lesson
+from core.lesson.quantities.memory_levels import level_names
 from core.lesson.quantities.token_work import operator_names
 
 #: Lesson id -> the names of the parts for a case.
-_PARTS: Final[Mapping[str, Callable[[LessonCase], Sequence[str]]]] = {"one_token": operator_names}
+_PARTS: Final[Mapping[str, Callable[[LessonCase], Sequence[str]]]] = {
+    "one_token": operator_names,
+    "inside_a_gpu": level_names,
+}
 
 
 def parts(lesson: Lesson, case: LessonCase) -> Sequence[str]:

@@ -64,11 +64,11 @@ def test_areas_are_as_the_numbers(counted: Counted) -> None:
         float(w) * float(h)
         for w, h in re.findall(r'width="([\d.]+)" height="([\d.]+)"[^>]*class="clear"', markup)
     ]
-    value = {"FLOPs": lambda w: w.flops, "parameters": lambda w: w.parameters, "bytes": lambda w: w.bytes}[
-        counted
+    values = [
+        {"FLOPs": work.flops, "parameters": float(work.parameters), "bytes": work.bytes}[counted]
+        for work in found
     ]
-    wanted = sorted((float(value(work)) for work in found), reverse=True)[:6]
-    total = sum(float(value(work)) for work in found)
+    wanted, total = sorted(values, reverse=True)[:6], sum(values)
     assert sum(sizes) == pytest.approx(560 * 250, rel=0.01)
     for size, expected in zip(sizes, wanted, strict=False):
         assert size / (560 * 250) == pytest.approx(expected / total, abs=0.003)

@@ -7,6 +7,7 @@ from typing import Final
 
 from core.lesson.quantities import (
     hardware_generations,
+    inside_a_gpu,
     kv_cache,
     one_token,
     prefill_and_decode,
@@ -20,6 +21,7 @@ from core.lesson.quantities.quantity import Quantity
 REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
     "one_token": one_token.QUANTITIES,
     "prefill_and_decode": prefill_and_decode.QUANTITIES,
+    "inside_a_gpu": inside_a_gpu.QUANTITIES,
     "roofline": roofline.QUANTITIES,
     "will_it_fit": will_it_fit.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,

@@ -14,6 +14,7 @@ from core.lesson.lesson import Lesson
 from core.lesson.lesson_records import Control
 from core.lesson.option_name import option_name
 from core.lesson.parts import parts
+from core.lesson.quantities.memory_levels import TITLES
 from core.ui.lesson import link
 from core.ui.plain import plain
 from core.ui.scenario import record
@@ -100,12 +101,16 @@ def _draw_part(lesson: Lesson, control: Control, value: str, key: str) -> None:
     st.selectbox(
         plain(control.label),
         known,
-        format_func=operator_name,
+        format_func=_part_name,
         key=key,
         help=plain(control.help),
         on_change=_changed,
         args=(lesson, control),
     )
+
+
+def _part_name(name: str) -> str:
+    return TITLES.get(name) or operator_name(name)
 
 
 def picker(lesson: Lesson) -> Callable[[str], None] | None:

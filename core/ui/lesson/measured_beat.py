@@ -23,9 +23,6 @@ from core.ui.state_card import state_card
 def show(lesson: Lesson) -> None:
     """Draw the beat in the state it is in."""
     st.header("Measured beside predicted", anchor=False)
-    if not lesson.measurement.runs:
-        state_card("none", lesson.measurement.words)
-        return
     st.markdown(plain(lesson.measurement.words))
     measuring.advance(lesson)
     if runs.job() is not None:
@@ -118,7 +115,7 @@ def _line(measure: Measure, by_name: dict[str, RunRecord]) -> Quantity | None:
     predicted = row.predicted.value
     return Quantity(
         name=measure.label,
-        meaning="",
+        meaning=row.about,
         predicted=row.predicted.text,
         measured=row.measured.text,
         ratio=row.ratio,

@@ -24,6 +24,7 @@ from core.ui.figures.pass_work import RatioScale, pass_work
 from core.ui.figures.token_triangle import cached_triangle, recomputed_triangle, token_triangle
 from core.ui.lesson import (
     hardware_scenes,
+    inside_a_gpu_scenes,
     memory_scenes,
     one_token_scenes,
     roofline_scenes,
@@ -106,6 +107,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     **sharing_scenes.PICTURES,
     **hardware_scenes.PICTURES,
     **one_token_scenes.PICTURES,
+    **inside_a_gpu_scenes.PICTURES,
     **roofline_scenes.PICTURES,
 }
 
@@ -119,5 +121,6 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     **sharing_scenes.DRAWN_BY,
     **hardware_scenes.DRAWN_BY,
     **one_token_scenes.DRAWN_BY,
+    **inside_a_gpu_scenes.DRAWN_BY,
     **roofline_scenes.DRAWN_BY,
 }

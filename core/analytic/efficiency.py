@@ -171,7 +171,7 @@ QUANTITIES: Final[dict[str, Quantity]] = {
     "kv_bandwidth": Quantity(
         "logit",
         "share",
-        0.75,
+        0.80,
         0.5,
         {"chip": 0.4, "style": 0.4, "engine": 0.4, "shared heads": 0.2},
         "of peak bandwidth while reading the KV cache",
@@ -201,7 +201,7 @@ QUANTITIES: Final[dict[str, Quantity]] = {
     "collective_us": Quantity(
         "log", "us", 10.0, 0.7, {"link": 0.6, "style": 0.3}, "fixed cost of one exchange between chips"
     ),
-    "link_bandwidth": Quantity("logit", "share", 0.3, 0.6, {"link": 0.4}, "of a link's one-way bandwidth"),
+    "link_bandwidth": Quantity("logit", "share", 0.25, 0.6, {"link": 0.4}, "of a link's one-way bandwidth"),
     "request_ms": Quantity("log", "ms", 5.0, 1.0, {}, "what a server adds to a request's first token"),
     "score_bytes": Quantity(
         "log", "B", 16.0, 0.5, {}, "moved for each score where attention is not fused: written, scaled, read"
@@ -224,7 +224,7 @@ CENTRES: Final[dict[str, float]] = {
     # Larger chips are harder to fill; software gets better every year.
     "compute|size": -0.3,
     "compute|year": 0.2,
-    "layer_us|year": -0.2,
+    "layer_us|year": -0.25,
     "layer_us|style:eager": 0.7,
     "collective_us|link:pcie": 1.0,
 }

@@ -26,7 +26,7 @@ Regime = Literal["decode_single", "decode_parallel", "decode_batch", "prefill", 
 COVERED: Final[tuple[Regime, ...]] = get_args(Regime)
 #: What share of measurements the range should hold, and the quantile that reached it when judged.
 SHARE: Final = 0.80
-_QUANTILE: Final = 0.82
+_QUANTILE: Final = 0.84
 #: Regimes with fewer residuals borrow from all.
 _ENOUGH: Final = 12
 #: How much wider the logarithm of the range is outside what was published, for each reason.
@@ -129,9 +129,13 @@ def prediction_range(seconds: float, at: Conditions, *, prefill: bool = False) -
     >>> prediction_range(0.010, Conditions("other")).reasons
     ('no published measurement is of such an accelerator',)
     """
-    reasons = outside(at)
-    width = half_widths()[regime(at, prefill=prefill)] * _OUTSIDE ** len(reasons)
-    return Range(seconds * math.exp(-width), seconds * math.exp(width), reasons)
+    width = half_widths()[regime(at, prefill=prefill)] * widening(at)
+    return Range(seconds * math.exp(-width), seconds * math.exp(width), outside(at))
+
+
+def widening(at: Conditions) -> float:
+    """How many times as wide the logarithm of the range is as inside the data."""
+    return float(_OUTSIDE ** len(outside(at)))
 
 
 def outside(at: Conditions) -> tuple[str, ...]:

@@ -212,7 +212,7 @@ def test_two_scenarios_side_by_side() -> None:
     assert rows["users that fit"].factor is not None
     assert rows["users that fit"].factor > 1
     assert found.sentence.startswith("Both fit. The second writes a token 1.29 × as fast")
-    assert rows["TPOT"].text(rows["TPOT"].first) == "7.76 ms"
+    assert rows["TPOT"].text(rows["TPOT"].first) == "7.85 ms"
     assert rows["memory"].text(rows["memory"].first) == "18.7 GiB"
     assert rows["rate"].text(None) == "unknown"
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.prediction_range import COVERED, Regime, half_width, regime_of_run
+from core.analytic.prediction_range import COVERED, Conditions, Regime, half_width, regime_of_run, widening
 from core.analytic.validation.fitting import Design, design, fit
 from core.analytic.validation.runs import PublishedRun
 from core.analytic.validation.terms import Array
@@ -109,7 +109,22 @@ def _half_widths(of: Design, errors: Array) -> Array:
             found[~others & (regimes == regime)] = half_width(
                 errors[others & (regimes == regime)], errors[others]
             )
-    return found
+    return found * np.array([widening(_conditions(load)) for load in of.loads])
+
+
+def _conditions(load: Workload) -> Conditions:
+    """What the range of a run depends on besides its regime."""
+    run = load.run
+    return Conditions(
+        kind=run.chip.kind,
+        announced=run.chip.announced,
+        batch=load.batch,
+        context=run.input_tokens + run.output_tokens,
+        chips=run.devices,
+        format_class=load.setting.format,
+        experts=any(isinstance(layer.feed_forward, MoE) for layer in run.model.layers),
+        state=run.model.attention in {"hybrid", "ssm"},
+    )
 
 
 def judge_others(loads: Sequence[Workload], known: Sequence[Workload]) -> Judgement:
@@ -130,6 +145,7 @@ def judge_others(loads: Sequence[Workload], known: Sequence[Workload]) -> Judgem
     errors = leave_sources_out(design(known)) - of.observed[~new]
     regimes = np.array([regime_of_run(load.run) for load in everything])
     widths = np.array([half_width(errors[regimes[~new] == r], errors) for r in regimes[new]])
+    widths = widths * np.array([widening(_conditions(load)) for load in loads])
     return Judgement(tuple(load.run for load in loads), np.exp(predicted[new]), widths, np.exp(baseline[new]))
 
 

@@ -6,6 +6,7 @@ of 16-bit weights and the bytes of its matrices are scaled.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -24,6 +25,12 @@ _LOCAL_CHUNK: Final = 512
 #: What engines give to weights and cache, and the most sequences they take.
 _MEMORY_SHARE: Final = 0.9
 _MOST_SEQUENCES: Final = 2048
+#: When llama.cpp fused attention by default, as a decimal year; and the versions of TensorRT-LLM before its
+#: kernel for shared KV heads. Before, each query head read its KV head by itself.
+#: https://github.com/ggml-org/llama.cpp/pull/15434
+#: https://github.com/NVIDIA/TensorRT-LLM/blob/main/docs/source/blogs/XQA-kernel.md
+_FUSED_SINCE: Final = 2025.6
+_BEFORE_XQA: Final = re.compile(r"v0\.[0-6]\b")
 #: Engines whose head stays in 16 bits beside quantised layers.
 _WIDE_HEAD_STYLES: Final = ("cpp", "python")
 _WIDE_HEAD_ENGINES: Final = ("tinychat",)
@@ -114,7 +121,8 @@ def workload(run: PublishedRun) -> Workload:
 
 def _share_written(run: PublishedRun) -> float:
     """Part of the answer in the cache on average: half, or all of it where a static cache is read whole."""
-    return 1.0 if "sdpa" in run.engine_text.lower() else 0.5
+    static = run.engine.style == "compiled" and "flex" not in run.engine_text.lower()
+    return 1.0 if static else 0.5
 
 
 def _chunks(run: PublishedRun, tokens: float) -> float:
@@ -152,7 +160,8 @@ def _work(table: Operators, run: PublishedRun, passes: float) -> PassWork:
     other = ~(linear | head | attention | exchange | sample)
     layer_share, head_share = run.weight_bits / 16, _head_bits(run) / 16
     streamed = table.weight_streamed_bytes * np.where(linear, layer_share, np.where(head, head_share, 1.0))
-    cache = (table.kv_read_bytes + table.kv_write_bytes) * (run.kv_bits / 16)
+    reads = heads_per_kv_head(run.model) if _reads_each_head(run) else 1.0
+    cache = (reads * table.kv_read_bytes + table.kv_write_bytes) * (run.kv_bits / 16)
     moved = table.activation_bytes + cache + table.state_bytes
     padding = table.flops / table.tokens
 
@@ -177,10 +186,17 @@ def _work(table: Operators, run: PublishedRun, passes: float) -> PassWork:
     )
 
 
+def _reads_each_head(run: PublishedRun) -> bool:
+    """Whether every query head reads its KV head by itself, instead of a group together."""
+    if run.engine.name == "tensorrt-llm":
+        return _BEFORE_XQA.search(run.engine_text) is not None
+    return run.engine.name == "llama.cpp" and run.year < _FUSED_SINCE
+
+
 def _scores(table: Operators, attention: NDArray[np.bool_], run: PublishedRun) -> float:
     """Scores that an engine without fused attention writes to memory and reads back."""
     mixer = run.model.layers[0].mixer
-    if run.engine.name != "llama.cpp" or not isinstance(mixer, Attention):
+    if run.engine.name != "llama.cpp" or not _reads_each_head(run) or not isinstance(mixer, Attention):
         return 0.0
     return float(table.flops[attention].sum()) / (4 * mixer.head_dim)
 

@@ -10,8 +10,8 @@ from core.analytic.operators import operators
 from core.analytic.params import Role, count, stored_bytes, weight_plan
 from core.catalog.formats import FORMATS
 from core.catalog.hf_config import read_config
-from core.catalog.model import ModelSpec
-from core.catalog.models import model
+from core.catalog.model import ModelSpec, MoE
+from core.catalog.models import catalogue, model
 from core.errors import FormatError
 
 ROLES: tuple[Role, ...] = ("linear", "head", "table", "vector")
@@ -100,3 +100,36 @@ def test_llama_8b_stores_16_and_streams_15_gb() -> None:
 def test_a_cache_format_is_no_weight_format() -> None:
     with pytest.raises(FormatError, match="A format for weights must be one of"):
         weight_plan("q8", model("smollm2-135m"))
+
+
+@pytest.mark.parametrize("id", list(catalogue()))
+@pytest.mark.parametrize("weights", ["bf16", "q4_k", "gptq-g128", "fp8-block", "mxfp4", "nvfp4"])
+def test_every_catalogue_model_stores_what_its_table_and_its_towers_take(id: str, weights: str) -> None:
+    spec = model(id)
+    table = operators(spec, batch=1, new_tokens=1, context=1, weights=weights, kv="bf16")
+    towers = 2 * count(spec).towers
+    assert float(table.total("weight_stored_bytes")) + towers == stored_bytes(spec, weights)
+
+
+@pytest.mark.parametrize("id", list(catalogue()))
+def test_the_parts_of_every_catalogue_count_are_the_whole(id: str) -> None:
+    counted = count(model(id))
+    layers = counted.attention + counted.mlp + counted.norms + counted.other
+    assert counted.total == counted.embedding + counted.head + layers + counted.towers
+    has_experts = any(isinstance(layer.feed_forward, MoE) for layer in model(id).layers)
+    assert (counted.active < counted.total - counted.towers) == has_experts
+
+
+def test_only_the_experts_of_gpt_oss_are_in_mxfp4() -> None:
+    plan = weight_plan("mxfp4", model("gpt-oss-20b"))
+    assert (plan.format_of("expert").id, plan.format_of("linear").id, plan.head.id) == (
+        "mxfp4",
+        "bf16",
+        "bf16",
+    )
+    other = weight_plan("mxfp4", model("mixtral-8x7b-v0.1"))
+    assert (other.format_of("expert").id, other.format_of("linear").id, other.head.id) == (
+        "mxfp4",
+        "mxfp4",
+        "bf16",
+    )

@@ -109,7 +109,7 @@ def _half_widths(of: Design, errors: Array) -> Array:
             found[~others & (regimes == regime)] = half_width(
                 errors[others & (regimes == regime)], errors[others]
             )
-    return found * np.array([widening(_conditions(load)) for load in of.loads])
+    return np.asarray(found * np.array([widening(_conditions(load)) for load in of.loads]))
 
 
 def _conditions(load: Workload) -> Conditions:

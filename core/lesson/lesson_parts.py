@@ -141,15 +141,15 @@ def _symbol(table: LessonTable) -> Symbol:
 
 
 def measurement(table: LessonTable) -> Measurement:
-    """Runs of the lab, and the lines to show of them; no runs where a page can measure nothing here."""
-    runs = tuple(_run(run) for run in table.tables("runs", 0, 3))
+    """Runs of the lab, and the lines to show of them."""
+    runs = tuple(_run(run) for run in table.tables("runs", 1, 3))
     names = tuple(run.name for run in runs)
     found = Measurement(
         words=table.text("words"),
         runs=runs,
         measures=tuple(
             _measure(m, {k: n for k, (_, n) in MEASURES.items()}, names)
-            for m in table.tables("measures", min(len(runs), 1), 6)
+            for m in table.tables("measures", 1, 6)
         ),
         checks=tuple(
             _measure(m, {k: n for k, (_, n) in CHECKS.items()}, names) for m in table.tables("checks", 0, 3)

@@ -159,7 +159,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What to run here, and what to compare; without runs, ``words`` say why nothing is measured."""
+    """What to run here, and what to compare."""
 
     words: str
     runs: tuple[MeasuredRun, ...]

@@ -12,6 +12,7 @@ from typing import Final
 import streamlit as st
 
 from core.catalog.accelerators import COMPUTE_FORMATS, accelerators
+from core.lesson.lesson_file import lessons
 from core.lesson.quantities.chip_catalogue import (
     CLASSES,
     COLUMNS,
@@ -22,8 +23,14 @@ from core.lesson.quantities.chip_catalogue import (
 )
 from core.ui import export, picture, print_view, prose
 from core.ui.figures.chip_map import ChipDot, chip_map
+from core.ui.lesson import measuring, recorded
 from core.ui.table import Blank, Cell
+from core.units import GB
 
+#: The page whose run places a computer on the map.
+_LESSON: Final = "hardware_generations"
+#: Formats whose peak stands for a measured computer, the first that it has.
+_MULTIPLIED: Final = ("bf16", "fp16", "fp32")
 _EVERY: Final = "every kind"
 _KINDS: Final = (_EVERY, *CLASSES.values())
 _FIRST_ROWS: Final = 12
@@ -45,7 +52,7 @@ def show() -> None:
     chosen = _compared()
     left, right = st.columns([1, 1], gap="large")
     with left:
-        picture.show(chip_map(_dots(rows, chosen)), key="chips_map")
+        picture.show(chip_map([*_dots(rows, chosen), *_measured()]), key="chips_map")
     with right:
         _compare(chosen)
     _formats(classes)
@@ -126,6 +133,22 @@ def _dots(rows: Sequence[ChipRow], chosen: Sequence[str]) -> list[ChipDot]:
         )
         for row in every
         if row.values[peak] and row.values[bandwidth]
+    ]
+
+
+def _measured() -> list[ChipDot]:
+    """The computer of the page's run, here or where one was recorded, by what its calibration reached."""
+    lesson = lessons()[_LESSON]
+    here, elsewhere = measuring.records(lesson), recorded.records(lesson)
+    found = here or elsewhere
+    if not found:
+        return []
+    calibration, host = found[0].calibration, found[0].host
+    peaks = calibration.peak_flops_per_s
+    peak = next(peaks[form] for form in (*_MULTIPLIED, *peaks) if form in peaks) / 1e12
+    name = "this computer" if here else host.device_name or host.cpu
+    return [
+        ChipDot(name, calibration.read_bytes_per_s / GB, peak, announced=False, chosen=True, measured=True)
     ]
 
 

@@ -9,16 +9,7 @@ from typing import Final, Literal
 import streamlit as st
 
 State = Literal[
-    "nothing",
-    "starting",
-    "queued",
-    "measuring",
-    "measured",
-    "noisy",
-    "failed",
-    "elsewhere",
-    "recorded",
-    "none",
+    "nothing", "starting", "queued", "measuring", "measured", "noisy", "failed", "elsewhere", "recorded"
 ]
 
 
@@ -41,7 +32,6 @@ LOOKS: Final[dict[State, _Look]] = {
     "failed": _Look("No result", "✕", "#d4483f", "solid"),
     "elsewhere": _Look("Loaded from a file", "⇪", "#8f6bd0", "double"),
     "recorded": _Look("Recorded on another machine", "⌂", "#8f6bd0", "dashed"),
-    "none": _Look("Nothing is measured on this page", "–", "#7b828d", "solid"),
 }
 
 

@@ -1,10 +1,15 @@
 """The catalogue of page 21: sort, compare, formats by generation, sources, and what a browser may send."""
 
+import json
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.lesson.lesson_file import lessons
 from core.lesson.quantities.chip_catalogue import COLUMNS, chip_rows
+from core.ui.lesson import recorded
 from tests.pages.conftest import Open, settled, words
+from tests.pages.fake_lab import FakeLab, record_of
 
 pytestmark = pytest.mark.page
 STEM = "hardware_generations"
@@ -31,7 +36,7 @@ def test_every_column_sorts_every_kind(open_app: Open, column: str) -> None:
     settled(app.selectbox(key="chips_kind").set_value("every kind").run())
     settled(app.selectbox(key="chips_sort").set_value(column).run())
     settled(app.toggle(key="chips_all").set_value(True).run())
-    shown = table(app, f"Chips, sorted by {column}".replace("$", "$"))
+    shown = table(app, f"Chips, sorted by {column}")
     assert "Raspberry Pi 5" in shown
     assert "NVIDIA Rubin (per GPU) (announced)" in shown
 
@@ -48,6 +53,28 @@ def test_chips_are_held_side_by_side_with_their_sources(open_app: Open) -> None:
     assert "https://" in facts
     settled(app.multiselect(key="chips_compared").set_value([]).run())
     assert "Choose chips above" in words(app)
+
+
+def map_of(app: AppTest) -> str:
+    protos = [item.proto for item in app.get("bidi_component") if "chips_map" in item.proto.id]
+    return str(json.loads(protos[0].json)["svg"])
+
+
+def test_a_measured_computer_stands_on_the_map(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(STEM)
+    assert "measured: " not in map_of(app)
+    record = record_of(lessons()[STEM].measurement.runs[0].request)
+    monkeypatch.setattr(recorded, "shipped", lambda folder: (record,))
+    settled(app.run())
+    assert f"measured: {record.host.device_name or record.host.cpu}" in map_of(app)
+
+
+def test_this_computer_stands_on_the_map_after_its_run(open_app: Open, lab: FakeLab) -> None:
+    app = open_app(STEM)
+    settled(app.button(key=f"{STEM}_measure").click().run())
+    lab.finish(list(lab.jobs)[-1])
+    settled(app.run())
+    assert "measured: this computer" in map_of(app)
 
 
 def test_formats_by_generation(open_app: Open) -> None:

@@ -117,6 +117,16 @@ def test_every_chip_is_a_dot_and_the_chosen_one_is_named() -> None:
     assert len(drawn.rows) == len(dots())
 
 
+def test_a_measured_computer_is_a_square_among_the_dots() -> None:
+    here = ChipDot("this computer", 20.0, 0.1, announced=False, chosen=True, measured=True)
+    drawn = chip_map([*dots(), here])
+    markup = drawn.drawing.markup()
+    assert markup.count("<circle") == len(dots())
+    assert re.search(r'<rect [^>]*class="fill-activations"><title>measured: this computer', markup)
+    assert [label.words for label in drawn.legend][-1] == "measured"
+    assert "measured" not in [label.words for label in chip_map(dots()).legend]
+
+
 def test_a_slanted_line_joins_equal_corners() -> None:
     markup = chip_map(dots()).drawing.markup()
     lines = re.findall(r'<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)" class="thin line-muted"/>', markup)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
 
 from core.analytic.latency import speed
 from core.analytic.memory import footprint
@@ -52,42 +55,41 @@ def gains(case: LessonCase) -> list[Gain]:
     """
     scenario = case.scenario
     own = (scenario.batch, scenario.input_tokens, scenario.output_tokens)
-    return [_gain(case, name, *sizes) for name, sizes in {**WORKLOADS, YOURS: own}.items()]
+    return _gains(case, {**WORKLOADS, YOURS: own})
 
 
-def _gain(case: LessonCase, name: str, users: int, input_tokens: int, output_tokens: int) -> Gain:
+def _gains(case: LessonCase, workloads: Mapping[str, tuple[int, int, int]]) -> list[Gain]:
+    """All workloads in one sweep: a large model's table costs the same for one as for all."""
+    users, prompts, answers = np.array(list(workloads.values()), np.float64).T
+    formats = {"weights": case.scenario.weights, "kv": case.scenario.kv}
     earlier, later = (
         speed(
             case.model,
             chip(case, setting),
             batch=users,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            weights=case.scenario.weights,
-            kv=case.scenario.kv,
+            input_tokens=prompts,
+            output_tokens=answers,
+            **formats,
         )
         for setting in ("earlier", "later")
     )
-    need = footprint(
-        case.model,
-        chip(case, "later"),
-        batch=users,
-        context=input_tokens + output_tokens,
-        weights=case.scenario.weights,
-        kv=case.scenario.kv,
-    )
-    return Gain(
-        name=name,
-        users=users,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        earlier_s=float(earlier.end_to_end_s),
-        later_s=float(later.end_to_end_s),
-        prefill_share=float(earlier.ttft_s / earlier.end_to_end_s),
-        fits=None if need.fits is None else bool(need.fits),
-    )
+    need = footprint(case.model, chip(case, "later"), batch=users, context=prompts + answers, **formats)
+    share = earlier.ttft_s / earlier.end_to_end_s
+    return [
+        Gain(
+            name=name,
+            users=sizes[0],
+            input_tokens=sizes[1],
+            output_tokens=sizes[2],
+            earlier_s=float(earlier.end_to_end_s[index]),
+            later_s=float(later.end_to_end_s[index]),
+            prefill_share=float(share[index]),
+            fits=None if need.fits is None else bool(need.fits[index]),
+        )
+        for index, (name, sizes) in enumerate(workloads.items())
+    ]
 
 
 def named_gain(case: LessonCase, name: str) -> float:
     """How many times as fast the later chip is at one of the workloads."""
-    return _gain(case, name, *WORKLOADS[name]).factor
+    return _gains(case, {name: WORKLOADS[name]})[0].factor

@@ -22,18 +22,23 @@ _LINE: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ChipDot:
-    """A chip's place: bandwidth in GB/s, dense TFLOP/s, and whether it is announced or chosen."""
+    """A chip's place: bandwidth in GB/s, dense TFLOP/s, and whether it is announced or chosen.
+
+    Attributes:
+        measured: it is a computer by what it reaches, not a data sheet.
+    """
 
     name: str
     bandwidth: float
     peak: float
     announced: bool
     chosen: bool
+    measured: bool = False
 
 
 @redrawable
 def chip_map(dots: Sequence[ChipDot]) -> Picture:
-    """Draw all dots; chosen ones are filled dark and named, announced ones are rings.
+    """Draw all dots; chosen ones are dark and named, announced ones are rings, measured ones squares.
 
     Args:
         dots: with a bandwidth and a peak above zero.
@@ -64,6 +69,7 @@ def chip_map(dots: Sequence[ChipDot]) -> Picture:
             Label("fill-ink", "chosen"),
             Label("faint fill-decode", "a chip of the catalogue"),
             Label("outline line-decode", "announced"),
+            *((Label("fill-activations", "measured"),) if any(dot.measured for dot in dots) else ()),
         ),
     )
 
@@ -109,10 +115,13 @@ def _dot(drawing: Drawing, dot: ChipDot, at: tuple[float, float], taken: list[tu
     hover = f"{dot.name}: {significant(dot.bandwidth)} GB/s, {significant(dot.peak)} TFLOP/s"
     ring = "solid line-ink" if dot.chosen else "outline line-decode"
     style = ring if dot.announced else "fill-ink" if dot.chosen else "faint fill-decode"
-    drawing.circle(*at, 6 if dot.chosen else 5, style, hover=hover)
+    x, y = at
+    if dot.measured:
+        drawing.rectangle(x - 6, y - 6, 12, 12, "fill-activations", hover=f"measured: {hover}")
+    else:
+        drawing.circle(x, y, 6 if dot.chosen else 5, style, hover=hover)
     if not dot.chosen:
         return
-    x, y = at
     line = y + 5
     while any(abs(line - other) < _LINE and abs(x - near) < 200 for near, other in taken):
         line += _LINE

@@ -22,7 +22,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A connection between chips; rates are one-way, per chip, all its links together."""
+    """A connection between chips; rates are one-way, per chip, all its links together.
+
+    ``chips`` is how many it joins at most; None where nobody says, a server's usual eight then.
+    """
 
     id: str
     name: str
@@ -31,6 +34,7 @@ class Link:
     source: str
     date: str
     note: str = ""
+    chips: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ def _link(row: dict[str, str]) -> Link:
         source=row["source"],
         date=row["date"],
         note=row["note"],
+        chips=int(row["chips"]) if row["chips"] else None,
     )
 
 

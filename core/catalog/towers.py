@@ -69,6 +69,24 @@ def _gemma4(table: Fields, _: Fields, hidden_size: int) -> int:
     return 3 * table.count("patch_size") ** 2 * width + positions + layers + width * hidden_size
 
 
+def _gemma4_audio(table: Fields, _: Fields, hidden_size: int) -> int:
+    """Gemma 4's conformer: two MLPs, attention with relative positions and a convolution a layer.
+
+    Sound comes in as 128 bands, of which two convolutions leave a quarter.
+    """
+    width, heads, taps = (
+        table.count(key) for key in ("hidden_size", "num_attention_heads", "conv_kernel_size")
+    )
+    mlps = 2 * (2 * 4 * width**2 + 2 * width)
+    attention = 5 * width**2 + width // heads + 2 * width
+    layer = mlps + attention + 3 * width**2 + taps * width + 2 * width + width
+    first, second = ([*(table.counts("subsampling_conv_channels", least=1) or []), 1, 1])[:2]
+    convolutions = 10 * first + 9 * first * second + second + 128 // 4 * second * width
+    out = table.count("output_proj_dims")
+    layers = table.count("num_hidden_layers") * layer
+    return convolutions + layers + (width + 1) * out + out * hidden_size
+
+
 def _llama4(table: Fields, _: Fields, hidden_size: int) -> int:
     """Llama 4's encoder, the MLP that follows it, and the projection to the text model."""
     width, inner = table.count("hidden_size"), table.count("intermediate_size")
@@ -151,6 +169,10 @@ _SIZES: Final = ("hidden_size", "intermediate_size", "patch_size")
 _KNOWN: Final[Mapping[str, tuple[_Count, tuple[str, ...]]]] = {
     "siglip_vision": (_siglip, (*_SIZES, "num_hidden_layers", "image_size")),
     "gemma4_vision": (_gemma4, (*_SIZES, "num_hidden_layers", "head_dim", "position_embedding_size")),
+    "gemma4_audio": (
+        _gemma4_audio,
+        ("hidden_size", "num_attention_heads", "conv_kernel_size", "output_proj_dims", "num_hidden_layers"),
+    ),
     "llama4_vision": (
         _llama4,
         (*_SIZES, "num_hidden_layers", "image_size", "projector_input_dim", "vision_output_dim"),

@@ -29,8 +29,10 @@ _BAR: Final = 46
 _END: Final = 4
 #: Operators of one pass that are drawn: those that take longest.
 _MOST_POINTS: Final = 6
-#: Matrices whose FLOPs per byte differ by less than this factor have one word.
+#: Matrices whose FLOPs per byte differ by less than this factor lie together; where that holds for most
+#: of their time, they have one word. (The head of a prefill sees a single token, and lies apart.)
 _TOGETHER: Final = 3.0
+_MOSTLY: Final = 0.7
 #: Width of a letter and height of a line where letters are largest.
 _LETTER: Final = 9.5
 _LINE: Final = 20
@@ -195,7 +197,8 @@ def _named_matrices(item: RoofPass) -> list[tuple[str, RoofPoint]]:
     if not found:
         return []
     first = found[0]
-    together = all(1 / _TOGETHER <= p.intensity / first.intensity <= _TOGETHER for p in found)
+    near_s = sum(p.time_s for p in found if 1 / _TOGETHER <= p.intensity / first.intensity <= _TOGETHER)
+    together = near_s >= _MOSTLY * sum(p.time_s for p in found)
     return [("matrices" if together else operator_name(first.name), first)]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from core.analytic.cost import (
     HourlyPrice,
     Power,
@@ -91,47 +93,43 @@ def value_of(
         machine: where.
         chip: the data sheet, for its price and power; None where there is none.
         plan: how the replica is split; the scenario's degrees unless given.
-        price: in place of the data sheet's.
+        price: in place of the list's.
         power: in place of the data sheet's.
-        load: share of the paid time that is used.
-
-    Raises:
-        ScenarioError: the load is not above 0 and at most 1.
+        load: share of the paid time that is used, above 0 and at most 1.
 
     >>> from core.analytic.datasheet import machine_from
     >>> from core.analytic.plan import plan as make
     >>> from core.catalog.accelerators import accelerator
     >>> from core.catalog.models import model
     >>> chip, spec = accelerator("h100-sxm-80gb"), model("llama-3.1-8b")
-    >>> machine, made = machine_from(chip), make(Scenario(), spec, machine_from(chip))
-    >>> found = value_of(made, Scenario(), spec, machine, chip)
-    >>> found.tpot.low_s < made.tpot_s < found.tpot.high_s
+    >>> made = make(Scenario(), spec, machine_from(chip))
+    >>> value_of(made, Scenario(), spec, machine_from(chip), chip).tpot.high_s > made.tpot_s
     True
     """
     if made.ttft_s is None:
         return PlanValue(None, None, None, None, None, ())
-    at = conditions(machine, model, scenario, plan)
-    ttft = prediction_range(made.ttft_s, at, prefill=True) if machine.kind else None
-    tpot = None if made.tpot_s is None or not machine.kind else prediction_range(made.tpot_s, at)
     split = plan or ParallelPlan(scenario.tp, scenario.pp, scenario.ep)
-    work = Work(
-        ttft_s=made.ttft_s,
+    at, known = conditions(machine, model, scenario, split), bool(machine.kind)
+    ttft = prediction_range(made.ttft_s, at, prefill=True) if known else None
+    tpot = None if made.tpot_s is None or not known else prediction_range(made.tpot_s, at)
+    work = _work(made, scenario, split, load)
+    hourly = price or (None if chip is None else list_price(chip))
+    watts = power or (None if chip is None else usual_power(chip))
+    cost = None if hourly is None else token_cost(work, hourly)
+    energy = None if watts is None else token_energy(work, watts)
+    return PlanValue(ttft, tpot, cost, energy, hourly, _notes(ttft, hourly, watts, load))
+
+
+def _work(made: Plan, scenario: Scenario, split: ParallelPlan, load: float) -> Work:
+    """The batch of one replica on its chips."""
+    return Work(
+        ttft_s=np.nan if made.ttft_s is None else made.ttft_s,
         tpot_s=0.0 if made.tpot_s is None else made.tpot_s,
         batch=scenario.batch,
         input_tokens=scenario.input_tokens,
         output_tokens=scenario.output_tokens,
         chips=split.tp * split.pp,
         load=load,
-    )
-    hourly = price or (None if chip is None else list_price(chip))
-    watts = power or (None if chip is None else usual_power(chip))
-    return PlanValue(
-        ttft=ttft,
-        tpot=tpot,
-        cost=None if hourly is None else token_cost(work, hourly),
-        energy=None if watts is None else token_energy(work, watts),
-        price=hourly,
-        notes=_notes(ttft, hourly, watts, load),
     )
 
 

@@ -39,16 +39,16 @@ def add_arguments(parser: ArgumentParser) -> None:
             default=getattr(default, name),
             help=f"{meaning} (default {getattr(default, name):,})",
         )
-    parser.add_argument("--ttft", type=_above_zero, metavar="S", help="seconds to the first token at most")
-    parser.add_argument(
-        "--tpot", type=_above_zero, metavar="S", help="seconds for each further token at most"
-    )
-    parser.add_argument(
-        "--rate",
-        type=_above_zero,
-        metavar="R",
-        help="requests that arrive in a second; one replica otherwise",
-    )
+    for option, unit, meaning in (
+        ("--ttft", "S", "seconds to the first token at most"),
+        ("--tpot", "S", "seconds for each further token at most"),
+        ("--rate", "R", "requests that arrive in a second; one full replica unless given"),
+    ):
+        parser.add_argument(option, type=_above_zero, metavar=unit, help=meaning)
+    _add_choices(parser)
+
+
+def _add_choices(parser: ArgumentParser) -> None:
     parser.add_argument("--by", choices=MEASURES, default="cost", help="what to rank by (default cost)")
     parser.add_argument(
         "--accelerator", action="append", metavar="A", help="look at this chip only; may be given again"

@@ -25,6 +25,7 @@ from core.lesson.notebook_entries import (
     read_prediction,
 )
 from core.lesson.prediction import Prediction
+from core.lesson.run_guess import RunGuess, read_run_guess
 from core.units import MB
 
 SCHEMA: Final = "llm-inference-lab/notebook"
@@ -72,11 +73,17 @@ class Notebook:
     predictions: tuple[Prediction, ...] = ()
     chosen: tuple[Chosen, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    runs: tuple[RunGuess, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Nothing was done yet."""
-        return not (self.predictions or self.chosen or self.attempts)
+        return self.size == 0
+
+    @property
+    def size(self) -> int:
+        """Entries of all kinds."""
+        return len(self.predictions) + len(self.chosen) + len(self.attempts) + len(self.runs)
 
     def prediction(self, lesson: str) -> Prediction | None:
         """What was predicted in a lesson, if anything."""
@@ -128,6 +135,19 @@ class Notebook:
         _check_room(self.attempts)
         return replace(self, attempts=(*self.attempts, attempt))
 
+    def with_run(self, guess: RunGuess) -> Notebook:
+        """Keep a run of the lab with what was predicted of it.
+
+        Raises:
+            RecordError: the notebook is full.
+        """
+        _check_room(self.runs)
+        return replace(self, runs=(*self.runs, guess))
+
+    def with_last_run(self, guess: RunGuess) -> Notebook:
+        """Put a run's result or reason in the place of the run that was kept last."""
+        return replace(self, runs=(*self.runs[:-1], guess))
+
     def progress(self, lesson: Lesson) -> LessonProgress:
         """How far a lesson is."""
         tries = [attempt for attempt in self.attempts if attempt.lesson == lesson.id]
@@ -174,11 +194,14 @@ def load(text: str | bytes) -> Notebook:
         predictions=predictions,
         chosen=tuple(read_chosen(entry) for entry in reader.objects("chosen")),
         attempts=tuple(read_attempt(entry) for entry in reader.objects("attempts")),
+        # Files that were saved before the lab kept its runs have none.
+        runs=tuple(map(read_run_guess, reader.objects("runs") if "runs" in reader.data else ())),
     )
     for name, entries in (
         ("predictions", found.predictions),
         ("chosen", found.chosen),
         ("attempts", found.attempts),
+        ("runs", found.runs),
     ):
         if len(entries) > MOST_ENTRIES:
             reader.refuse(name, f"up to {MOST_ENTRIES:,} entries")

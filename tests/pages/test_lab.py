@@ -444,6 +444,17 @@ def test_a_job_that_ended_is_not_taken_up_again(open_app: Open, lab: FakeLab) ->
     assert not app.button(key="lab_run").disabled
 
 
+def test_what_is_typed_while_a_run_waits_outlives_a_reload(
+    open_app: Open, lab: FakeLab, tab: dict[str, str]
+) -> None:
+    tab["key"] = "0" * 32
+    app = press_run(open_app())
+    settled(app.text_area(key="lab_prompt").set_value("typed since").run())
+    reloaded = open_app()
+    assert reloaded.text_area(key="lab_prompt").value == "typed since"
+    assert state(reloaded) == state(app)
+
+
 # Records
 
 
@@ -457,8 +468,15 @@ def test_a_saved_run_is_shown_as_loaded_and_can_be_closed(open_app: Open) -> Non
     record = record_of(RunRequest(weights="int8", max_tokens=8))
     app = load(open_app(), dumps(record).encode())
     assert state(app) == "elsewhere"
-    assert "int8, with cache, 8 tokens" in words(app)
+    assert "int8, with cache, up to 8 tokens, 8 written" in words(app)
+    assert "All numbers are this file's" in words(app)
     settled(app.button(key="lab_close").click().run())
+    assert state(app) == "nothing"
+
+
+def test_a_changed_control_leaves_the_loaded_run(open_app: Open) -> None:
+    app = load(open_app(), dumps(record_of(RunRequest(weights="int8", max_tokens=8))).encode())
+    settled(app.selectbox(key="lab_weights").select("bf16").run())
     assert state(app) == "nothing"
 
 

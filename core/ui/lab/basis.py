@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.lab.calibration import Calibration
 from core.lab.status import LabStatus
+from core.ui import prose
 from core.ui.lab import files, runs
 from core.ui.lab.arithmetic import Case
 from core.ui.lab.forecast import Forecast
@@ -26,7 +27,10 @@ def show(now: Forecast) -> None:
         return
     tokens, counted = now.case.prediction.prompt_tokens, "" if now.counted else "about "
     limit = now.case.prediction.decode or now.case.prediction.prefill
-    st.markdown(f"Your prompt has {counted}{tokens:,} tokens. While it writes, {_WHY[limit.limit]}.")
+    template = "" if now.case.request.raw else ", those of the chat template included"
+    prose.paragraph(
+        f"Your prompt has {counted}{tokens:,} tokens{template}. While it writes, {_WHY[limit.limit]}."
+    )
 
 
 def calibration(lab: Lab, visits: Visits, status: LabStatus, case: Case | None) -> None:

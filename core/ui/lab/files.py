@@ -10,6 +10,7 @@ import streamlit as st
 from core.errors import UserError
 from core.lab.compare import compare
 from core.lab.record import RunRecord, dumps, loads
+from core.lab.request import RunRequest
 from core.ui import export
 from core.ui.lab import models, runs, settings
 from core.ui.table import Blank, Cell
@@ -39,10 +40,18 @@ def where(record: RunRecord) -> str:
 
 def what(record: RunRecord) -> str:
     """The settings of a run in a few words."""
-    request = record.request
+    random = " (random weights)" if record.seeded_weights else ""
+    return f"{settings_words(record.request)}{random}, {record.output_tokens} written"
+
+
+def settings_words(request: RunRequest) -> str:
+    """A request in a few words.
+
+    >>> settings_words(RunRequest())
+    'SmolLM2 135M, int4, with cache, up to 64 tokens'
+    """
     cache = "with cache" if request.cache != "none" else "without cache"
-    name = models.short(request.model) + (" with random weights" if record.seeded_weights else "")
-    return f"{name}, {request.weights}, {cache}, {record.output_tokens} tokens"
+    return f"{models.short(request.model)}, {request.weights}, {cache}, up to {request.max_tokens} tokens"
 
 
 def save_button(record: RunRecord) -> None:

@@ -15,16 +15,28 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import UserError
+from core.lab.compare import compare
+from core.lab.predict import predict
 from core.lab.record import RunRecord
 from core.lab.status import LabStatus
-from core.ui import visit_key
-from core.ui.lab import basis, comparison, controls, files, models, runs, settings
+from core.ui import print_view, prose, source, visit_key
+from core.ui.figures.operator_times import operator_times
+from core.ui.figures.step_times import step_times
+from core.ui.lab import arithmetic, basis, comparison, controls, files, learning, models, runs, settings
 from core.ui.lab.arithmetic import Case
 from core.ui.lab.forecast import Forecast, forecast
 from core.ui.lab.service import Lab, Visits
 from core.ui.lab.watch import answer, period_s, watch
 from core.ui.state_card import State, state_card
 
+#: What a visitor sees, and the function that makes it.
+SOURCES: Final = (
+    ("the prediction", predict),
+    ("measured beside predicted", compare),
+    ("the arithmetic", arithmetic.worked_number),
+    ("time per token over the answer", step_times),
+    ("a pass by operator", operator_times),
+)
 _WATCHING: Final = "lab_watching"
 _REATTACH: Final = "lab_reattach"
 
@@ -54,7 +66,8 @@ def lay_out() -> Places:
 def show(lab: Lab, visits: Visits) -> None:
     """Draw the page and keep it going, with runs made in ``lab`` and owned by ``visits``."""
     if (key := st.session_state.pop(_REATTACH, None)) and (request := runs.reattach(visits, key)):
-        settings.use(request)
+        # What was set and typed since the run began is not lost with the reload.
+        settings.use(visits.settings_of(key) or request)
     settings.adopt_link(models.known_ids())
     st.fragment(_recognise, key="lab_visit")(lab, visits)
     places = lay_out()
@@ -65,6 +78,8 @@ def show(lab: Lab, visits: Visits) -> None:
     if period is not None:
         with places.state:
             st.fragment(watch, key="lab_watch", run_every=period)(lab, status.device, period)
+    learning.end()
+    source.show(SOURCES, key="lab")
 
 
 def _recognise(lab: Lab, visits: Visits) -> None:
@@ -81,8 +96,14 @@ def bench(lab: Lab, visits: Visits, places: Places) -> None:
         status = lab.status(settings.current().device)
         controls.draw(status)
         now = forecast(lab, settings.current())
+        if not print_view.is_on():
+            learning.ask()
         _run_row(lab, visits, status, now)
+    if (key := visit_key.known_key()) is not None:
+        visits.note(key, settings.current())
     record = runs.loaded() or runs.of(settings.current())
+    if record is not None and runs.loaded() is None:
+        learning.settle(record)
     if not st.session_state[_WATCHING]:
         with places.state:
             _at_rest(record, now)
@@ -134,6 +155,7 @@ def _cancel_button(lab: Lab) -> None:
 
 def _start(lab: Lab, visits: Visits) -> None:
     settings.changed()
+    learning.note_start(settings.current())
     runs.start(lab, visits, settings.current())
 
 
@@ -146,6 +168,8 @@ def _at_rest(record: RunRecord | None, now: Forecast) -> None:
         state_card("nothing", _nothing(now))
     elif runs.loaded() is not None:
         state_card("elsewhere", f"{files.when(record)}, {files.what(record)}, on {files.where(record)}.")
+        if record.request != settings.current():
+            prose.small("All numbers are this file's. The controls are those of your next run.")
         files.loaded_buttons(record)
     else:
         state: State = "noisy" if record.noisy else "measured"
@@ -168,6 +192,7 @@ def _results(places: Places, lab: Lab, visits: Visits, now: Forecast, record: Ru
         comparison.headline(prediction, record)
         if record is not None:
             comparison.verdict(record)
+            learning.tell(record)
         else:
             basis.show(now)
         if prediction is not None:

@@ -17,13 +17,13 @@ from core.lab.record import RunRecord
 from core.lab.request import RunRequest
 from core.ui import visit_key
 from core.ui.lab.service import Lab, OwnJob, Visits
+from core.ui.lab.settings import LOADED
 
 #: Records kept in a session.
 MOST_RUNS: Final = 8
 _JOB: Final = "lab_job"
 _LAST_JOB: Final = "lab_last_job"
 _RUNS: Final = "lab_runs"
-_LOADED: Final = "lab_loaded"
 _TROUBLE: Final = "lab_trouble"
 _OWNER: Final = "lab_owner"
 _STARTED: Final = "lab_started"
@@ -159,10 +159,10 @@ def clear_trouble() -> None:
 
 def loaded() -> RunRecord | None:
     """The record that was loaded from a file and is shown now."""
-    record: RunRecord | None = st.session_state.get(_LOADED)
+    record: RunRecord | None = st.session_state.get(LOADED)
     return record
 
 
 def show_loaded(record: RunRecord | None) -> None:
     """Show a record from a file, or with None go back to this visit's own runs."""
-    st.session_state[_LOADED] = record
+    st.session_state[LOADED] = record

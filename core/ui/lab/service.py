@@ -58,9 +58,10 @@ class OwnJob:
 
 @dataclass(slots=True)
 class Visits:
-    """The latest job of each recent visit, by the visit's key; bounded, and of this process only."""
+    """The latest job and settings of each recent visit, by its key; bounded, and of this process only."""
 
     _jobs: OrderedDict[str, OwnJob] = field(default_factory=OrderedDict)
+    _settings: OrderedDict[str, RunRequest] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def remember(self, visit: str, job: OwnJob) -> None:
@@ -70,6 +71,20 @@ class Visits:
             self._jobs.move_to_end(visit)
             while len(self._jobs) > _MOST_VISITS:
                 self._jobs.popitem(last=False)
+
+    def note(self, visit: str, settings: RunRequest) -> None:
+        """Keep what a visit's controls say now, for a reload while its job is under way."""
+        with self._lock:
+            if visit in self._jobs:
+                self._settings[visit] = settings
+                self._settings.move_to_end(visit)
+                while len(self._settings) > _MOST_VISITS:
+                    self._settings.popitem(last=False)
+
+    def settings_of(self, visit: str) -> RunRequest | None:
+        """What a visit's controls said last while it had a job; None where nothing is known."""
+        with self._lock:
+            return self._settings.get(visit)
 
     def job_of(self, visit: str) -> OwnJob | None:
         """The job a visit started last; None where there is none."""

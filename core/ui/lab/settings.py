@@ -15,6 +15,8 @@ from core.ui.lab import link
 _RECORD: Final = "lab_settings"
 _LINK: Final = "lab_link_seen"
 _NOTES: Final = "lab_link_notes"
+#: The record that was loaded from a file and is shown now.
+LOADED: Final = "lab_loaded"
 _FIELDS: Final = tuple(field.name for field in fields(RunRequest))
 
 
@@ -53,6 +55,8 @@ def changed() -> None:
     present = {name: st.session_state[f"lab_{name}"] for name in _FIELDS if f"lab_{name}" in st.session_state}
     st.session_state[_NOTES] = ()
     _store(replace(current(), **_typed(present)))
+    # A loaded run is not what the controls say any more.
+    st.session_state.pop(LOADED, None)
 
 
 def use(request: RunRequest) -> None:

@@ -7,6 +7,7 @@ act.
 
 from __future__ import annotations
 
+import time
 from html import escape
 from typing import Final
 
@@ -26,6 +27,10 @@ from core.units import format_seconds, significant
 STREAMING_S: Final = 0.35
 WAITING_S: Final = 2.0
 _TEXT_HEIGHT: Final = 150
+_SINCE: Final = "lab_phase_since"
+#: Before this, and below this share, nothing is said of how long something takes.
+_SOON_S: Final = 2.0
+_ENOUGH: Final = 0.1
 #: Nothing can run now, and that changes by itself.
 _UNREADY: Final = {"starting", "warming", "restarting", "failed"}
 
@@ -95,7 +100,10 @@ def _own_job(lab: Lab) -> None:
     elif snapshot.state is JobState.QUEUED:
         state_card("queued", _place(snapshot))
     else:
-        state_card("measuring", _progress(snapshot, job.request), snapshot.fraction)
+        said = _progress(snapshot, job.request)
+        if job.request is None or not snapshot.steps:
+            said = f"{said} {so_far((job.id, snapshot.phase), snapshot.fraction)}"
+        state_card("measuring", said, snapshot.fraction)
     _streaming(snapshot.text)
 
 
@@ -107,9 +115,29 @@ def _preparing(status: LabStatus) -> None:
         "starting": "The measuring process starts; that takes a few seconds.",
         "restarting": "The measuring process ended and starts again.",
         "warming": "The model is loaded, and this computer's speed is measured once, so that runs can be "
-        f"predicted. Now: {status.phase or 'loading'}.",
+        f"predicted. Now: {status.phase or 'loading'}. {so_far(('', status.phase), status.fraction)}",
     }
     state_card("starting", words.get(status.state, "One moment."), status.fraction)
+
+
+def so_far(what: tuple[str, str], fraction: float | None) -> str:
+    """How long something has been under way, and how long it may still take, where that can be said.
+
+    Args:
+        what: the job and its phase; another one starts the clock anew.
+        fraction: how much of it is done; None where that is unknown.
+    """
+    known: tuple[tuple[str, str], float] | None = st.session_state.get(_SINCE)
+    if known is None or known[0] != what:
+        known = (what, time.monotonic())
+        st.session_state[_SINCE] = known
+    passed_s = time.monotonic() - known[1]
+    if passed_s < _SOON_S:
+        return ""
+    said = f"That goes on for {format_seconds(round(passed_s))}"
+    if fraction is None or fraction < _ENOUGH:
+        return f"{said} so far."
+    return f"{said}, and about {format_seconds(max(round(passed_s * (1 / fraction - 1)), 1))} more."
 
 
 def _place(snapshot: JobSnapshot) -> str:
@@ -129,7 +157,9 @@ def _progress(snapshot: JobSnapshot, request: RunRequest | None) -> str:
         return f"{(snapshot.phase or 'starting').capitalize()}."
     written = len(snapshot.steps)
     recent = [step.host_s for step in snapshot.steps[-8:] if step.kind == "decode"]
-    rate = f" at {significant(len(recent) / sum(recent))} tokens/s" if recent and sum(recent) > 0 else ""
+    rate = ""
+    if recent and sum(recent) > 0:
+        rate = f", of late {significant(len(recent) / sum(recent))} in a second"
     if snapshot.phase == "profiling" or written >= most:
         return f"{written} tokens written{rate}. Now measuring again for the spread, operator by operator."
     return f"{written} of up to {most} tokens written{rate}."

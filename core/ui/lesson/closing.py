@@ -46,7 +46,7 @@ def terms(lesson: Lesson) -> None:
 def way_on(lesson: Lesson) -> None:
     """The pages before and after, and what the notebook holds."""
     st.divider()
-    _kept()
+    kept()
     around = course().neighbours(lesson.id)
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         if around.previous is not None:
@@ -68,11 +68,11 @@ def link_to(page: CoursePage, label: str, icon: str) -> None:
     )
 
 
-def _kept() -> None:
+def kept() -> None:
+    """A link to the notebook, with what it holds; nothing while it is empty."""
     mine = learner.notebook()
     if mine.empty:
         return
-    count = len(mine.predictions) + len(mine.chosen) + len(mine.attempts)
     saved = "saved" if learner.is_saved() else "not saved to a file yet: a reload of the browser loses it"
-    entries = "1 entry" if count == 1 else f"{count} entries"
+    entries = "1 entry" if mine.size == 1 else f"{mine.size} entries"
     st.page_link("pages/notebook.py", label=f"Your notebook: {entries}, {saved}", icon=":material/edit_note:")

@@ -10,14 +10,16 @@ from core.errors import UserError
 from core.lesson.amount import Amount
 from core.lesson.course import course
 from core.lesson.exercise import draw
+from core.lesson.lab_questions import lab_questions
 from core.lesson.lesson_file import lessons
 from core.lesson.notebook import Notebook, load
 from core.lesson.notebook_entries import Attempt, Chosen
 from core.lesson.prediction import Prediction
+from core.lesson.run_guess import RunGuess
 from core.ui import export, print_view
 from core.ui.lesson import learner
 from core.ui.plain import plain
-from core.ui.table import Cell
+from core.ui.table import Blank, Cell
 
 _LOAD: Final = "notebook_load"
 _OPENED: Final = "notebook_opened"
@@ -95,6 +97,7 @@ def _size(found: Notebook) -> str:
         (len(found.predictions), "prediction"),
         (len(found.chosen), "choice"),
         (len(found.attempts), "answer"),
+        (len(found.runs), "run"),
     )
     return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts)
 
@@ -129,6 +132,26 @@ def _entries(mine: Notebook) -> None:
             file_name="answers",
             label="Exercises",
         )
+    if mine.runs:
+        _runs(mine)
+
+
+def _runs(mine: Notebook) -> None:
+    st.header("Runs in the lab", anchor=False)
+    export.show_table(
+        ("settings", "you said", "how sure", "measured / predicted", "right", "the reason you gave"),
+        [_run(guess) for guess in mine.runs],
+        key="notebook_runs",
+        file_name="lab-runs",
+        label="Runs in the lab",
+    )
+
+
+def _run(guess: RunGuess) -> tuple[Cell, ...]:
+    reason = next((r.text for r in lab_questions().reasons if r.limit == guess.reason), "none")
+    right = Blank.DOES_NOT_APPLY if guess.right is None else _yes(right=guess.right)
+    ratio = Blank.NOT_YET if guess.ratio is None else guess.ratio
+    return (guess.settings, guess.said, guess.confidence or "not asked", ratio, right, reason)
 
 
 def _prediction(made: Prediction) -> tuple[Cell, ...]:

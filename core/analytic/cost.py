@@ -67,7 +67,7 @@ class HourlyPrice:
         >>> "may have moved" in HourlyPrice(2.5, "2024-12-23", "a list").note(datetime.date(2026, 11, 29))
         True
         """
-        text = f"{self.usd:g} dollars an hour for each chip"
+        text = f"{self.usd:.3g} dollars an hour for each chip"
         age = self.age_days(today)
         if age is None:
             return f"{text}, {self.source}."

@@ -157,7 +157,7 @@ def render(result: dict[str, Any]) -> str:
         f"{result['feasible']:,} of {result['candidates']:,} candidates do what is asked; "
         f"best by {result['by']}:",
         "",
-        _line("chip", "chips", "plan", "weights", "cache", "batch", "TTFT", "TPOT", "free", "$ / M tokens"),
+        _line("chip", "chips", "plan", "weights", "cache", "batch", "TTFT", "TPOT", "free", "$/M tokens"),
     ]
     lines += [_row(one) for one in result["best"]]
     lines += ["", "Cheapest to fastest, none beaten in both:", *(_row(one) for one in result["front"][:10])]

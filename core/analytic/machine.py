@@ -74,8 +74,7 @@ class Machine:
         notes: sentences that belong beside any number made with it.
         kind: class of the chip, as its data sheet's; empty for a measured machine.
         announced: nobody outside the vendor has measured such a chip.
-        node_chips: chips of one box, which its link joins. network: the link between boxes, for each chip;
-            None where it is not given.
+        network: what joins more chips than the link does, for each chip; None where it is not given.
     """
 
     id: str
@@ -95,18 +94,22 @@ class Machine:
     collective_fixed_s: float = 0.0
     kind: str = ""
     announced: bool = False
-    node_chips: int = NODE_CHIPS
     network: Link | None = None
 
+    @property
+    def joined_chips(self) -> int:
+        """Chips that its link joins at most; those of a usual server where nobody says."""
+        return NODE_CHIPS if self.link is None or self.link.chips is None else self.link.chips
+
     def link_for(self, collective: Collective) -> LinkSpeed:
-        """What carries a collective: the link within a box, the network where its chips lie in several.
+        """What carries a collective: the link among the chips that it joins, the network beyond them.
 
         An unknown latency counts as 0, and a network that is not given as the link: both give floors.
 
         Raises:
             ScenarioError: no link is known.
         """
-        within = max(collective.spread, collective.ranks) <= self.node_chips
+        within = max(collective.spread, collective.ranks) <= self.joined_chips
         link = self.link if within or self.network is None else self.network
         if link is None:
             raise ScenarioError(

@@ -247,9 +247,9 @@ def _link_notes(parallel: ParallelPlan, machine: Machine) -> list[str]:
     notes = []
     if link.latency_s is None:
         notes.append(f"The latency of {link.name} is unknown and counts as zero: times are floors.")
-    if reach > machine.node_chips and machine.network is None:
+    if reach > machine.joined_chips and machine.network is None:
         notes.append(
-            f"A group reaches over {reach:,} chips, more than the {machine.node_chips} that usually share a "
-            f"box; {link.name} is taken for all of them. Name the network for a time that is no floor."
+            f"A group reaches over {reach:,} chips, more than the {machine.joined_chips} that {link.name} "
+            "usually joins; it is taken for all of them. Name the network for a time that is no floor."
         )
     return notes

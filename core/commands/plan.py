@@ -62,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--network",
         choices=sorted(links()),
         metavar="LINK",
-        help="what joins boxes of 8 chips, for instance infiniband-ndr; the chip's own link unless given",
+        help="what joins more chips than their link does, for instance infiniband-ndr",
     )
     parser.add_argument(
         "--price", metavar="USD", type=float, help="of one chip for an hour; from dated lists unless given"

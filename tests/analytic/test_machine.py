@@ -48,13 +48,15 @@ def test_the_flop_rate_is_interpolated_in_the_logarithm_and_held_outside() -> No
 
 
 def test_chips_in_one_box_use_its_link_and_others_the_network() -> None:
-    joined = replace(
-        MACHINE, link=links()["nvlink-4"], network=links()["infiniband-ndr"], link_share=0.5, node_chips=8
-    )
+    joined = replace(MACHINE, link=links()["nvlink-4"], network=links()["infiniband-ndr"], link_share=0.5)
     near, far = Collective("all_reduce", 8), Collective("all_reduce", 16)
     scattered = Collective("all_to_all", 4, spread=32)
     assert joined.link_for(near).bytes_per_s == pytest.approx(225e9)
     assert joined.link_for(far).bytes_per_s == joined.link_for(scattered).bytes_per_s == pytest.approx(25e9)
+    rack = replace(joined, link=links()["nvlink-5-nvl72"])
+    assert rack.link_for(far).bytes_per_s == pytest.approx(450e9)
+    pair = replace(joined, link=links()["nvlink-4-bridge"])
+    assert pair.link_for(near).bytes_per_s == pytest.approx(25e9)
     assert replace(joined, network=None).link_for(far) == joined.link_for(near)
     with pytest.raises(ScenarioError, match="none is known of Test"):
         MACHINE.link_for(near)

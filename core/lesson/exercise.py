@@ -24,6 +24,8 @@ from core.lesson.quantities import REGISTRY
 SEEDS: Final = (0, 999_999)
 #: Reasons that one wrong answer is given at most.
 _MOST_REASONS: Final = 2
+#: Below this tolerance no neighbouring number counts.
+_EXACT: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Instance:
     @property
     def tolerance_text(self) -> str:
         """How exact an answer must be, in words."""
+        if self.exercise.tolerance < _EXACT:
+            return "It must be this number."
         return f"Within {self.exercise.tolerance:.0%} counts as right."
 
     def check(self, text: str) -> Verdict:

@@ -34,6 +34,9 @@ _FRAME: Final = "overflow-x:auto"
 _TABLE: Final = "width:100%;border-collapse:collapse;font-size:.86rem;line-height:1.35"
 _CELL: Final = "padding:.3rem .5rem;vertical-align:top;border:0;overflow-wrap:anywhere"
 _HEAD: Final = f"{_CELL};opacity:.86;font-weight:600"
+#: With more columns than this, a narrow page would break words; each column then keeps a width.
+_MANY: Final = 4
+_LEAST: Final = "min-width:5.6rem;"
 _ROW: Final = "border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)"
 
 
@@ -55,8 +58,9 @@ def markup(columns: Sequence[str], rows: Rows, label: str) -> str:
     1
     """
     sides = ["right" if _is_numeric(rows, column) else "left" for column in range(len(columns))]
+    least = _LEAST if len(columns) > _MANY else ""
     head = "".join(
-        f'<th scope="col" style="{_HEAD};text-align:{side}">{escape(name)}</th>'
+        f'<th scope="col" style="{_HEAD};{least}text-align:{side}">{escape(name)}</th>'
         for name, side in zip(columns, sides, strict=True)
     )
     body = "".join(f'<tr style="{_ROW}">{_cells(row, sides)}</tr>' for row in rows)
@@ -91,10 +95,15 @@ def written(cell: Cell) -> str:
 
 def _cells(row: Sequence[Cell], sides: Sequence[str]) -> str:
     first, *others = [
-        f'style="{_CELL};text-align:{side}"{_exact(cell)}>{escape(written(cell))}'
+        f'style="{_CELL};{_kept_whole(cell)}text-align:{side}"{_exact(cell)}>{escape(written(cell))}'
         for cell, side in zip(row, sides, strict=True)
     ]
     return f'<th scope="row" {first}</th>' + "".join(f"<td {other}</td>" for other in others)
+
+
+def _kept_whole(cell: Cell) -> str:
+    """A number is never broken over two lines; the table then scrolls in its frame."""
+    return "" if isinstance(cell, str) else "white-space:nowrap;"
 
 
 def _exact(cell: Cell) -> str:

@@ -52,7 +52,8 @@ class ForwardPass:
     Attributes:
         plan: the format of each tensor. kv: the cache's format. hidden: E.
         batch, new_tokens, context, logit_rows: as ``operators`` takes them.
-        element: bytes of one activation. latent: how latent attention is computed.
+        activation: the format of everything between the matrices. element: bytes of one activation.
+        latent: how latent attention is computed.
         split: what one chip holds.
     """
 
@@ -63,6 +64,7 @@ class ForwardPass:
     new_tokens: Number
     context: Number
     logit_rows: Number
+    activation: str
     element: int
     latent: LatentForm = "absorbed"
     split: Split = WHOLE
@@ -71,11 +73,6 @@ class ForwardPass:
     def tokens(self) -> Number:
         """M: rows that go through the layers."""
         return self.batch * self.new_tokens
-
-    @property
-    def activation(self) -> str:
-        """The format of everything between the matrices."""
-        return self.plan.vector.id
 
     def moved(self, features: float) -> Number:
         """Bytes of activations of ``features`` a token."""

@@ -33,7 +33,7 @@ from core.analytic.state_rows import (
     short_convolution_rows,
 )
 from core.analytic.table import Operators, Row
-from core.catalog.formats import number_format
+from core.catalog.formats import activation_format, number_format
 from core.catalog.mixers import Attention, CompressedAttention, LatentAttention
 from core.catalog.model import Layer, Mixer, ModelSpec
 from core.catalog.state_mixers import LinearAttention, Mamba, Mamba2
@@ -52,12 +52,12 @@ def operators(
     kv: str,
     logit_rows: Number | None = None,
     latent: LatentForm = "absorbed",
+    activations: str | None = None,
 ) -> Operators:
     """Build the operator table of one forward pass of ``batch`` equal sequences.
 
-    A prefill from empty has ``context == new_tokens``, a later chunk of one has more context; a decode
-    step has ``new_tokens == 1``, and a step that verifies g drafted tokens has ``g + 1``. Any of batch,
-    new tokens, context and logit rows may be arrays that broadcast: a sweep is one call.
+    A prefill from empty has ``context == new_tokens``, a later chunk more context; a decode step has
+    ``new_tokens == 1``, one that verifies g drafts ``g + 1``. Counts may be arrays: a sweep is a call.
 
     Args:
         model: the decoder's shape.
@@ -68,6 +68,7 @@ def operators(
         kv: id of the cache's format.
         logit_rows: rows that the head computes, over all sequences; one a sequence unless given.
         latent: how latent attention is computed; nothing else asks.
+        activations: id of the format between operators; the one usual beside the weights unless given.
 
     Raises:
         FormatError: a format is unknown or not for this use.
@@ -88,6 +89,7 @@ def operators(
         kv=kv,
         logit_rows=logit_rows,
         latent=latent,
+        activations=activations,
     )
     return Operators.build(_rows(model, forward))
 
@@ -110,6 +112,7 @@ def forward_pass(
     kv: str,
     logit_rows: Number | None = None,
     latent: LatentForm = "absorbed",
+    activations: str | None = None,
     split: Split = WHOLE,
 ) -> ForwardPass:
     """Check the counts of a pass and gather what its rows share; arguments as ``operators`` takes them.
@@ -123,6 +126,7 @@ def forward_pass(
     if np.any(np.asarray(context) < np.asarray(new_tokens)):
         raise ScenarioError("The context must include the new tokens; it is shorter than they are.")
     plan = weight_plan(weights, model)
+    between = activation_format(activations or plan.vector.id)
     return ForwardPass(
         plan=plan,
         kv=number_format(kv, "kv").id,
@@ -131,7 +135,8 @@ def forward_pass(
         new_tokens=floats(new_tokens),
         context=floats(context),
         logit_rows=floats(batch if logit_rows is None else logit_rows),
-        element=int(plan.vector.vector_bytes(1)),
+        activation=between.id,
+        element=int(between.vector_bytes(1)),
         latent=latent,
         split=split,
     )

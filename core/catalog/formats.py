@@ -166,6 +166,21 @@ def engine_format(id: str, use: Use) -> NumberFormat:
     return _among(FORMATS, id, use)
 
 
+def activation_format(id: str) -> NumberFormat:
+    """Look up a format for what passes from operator to operator: one without scales of its own.
+
+    Raises:
+        FormatError: the id is unknown, or the format is packed in groups.
+
+    >>> activation_format("bf16").vector_bytes(4)
+    8
+    """
+    plain = {record.id: record for record in STORAGE_FORMATS.values() if not record.scales}
+    if id not in plain:
+        raise FormatError(f"A format for activations must be one of {', '.join(plain)}; got {id[:40]!r}.")
+    return plain[id]
+
+
 def _among(formats: dict[str, NumberFormat], id: str, use: Use) -> NumberFormat:
     choices = [record.id for record in formats.values() if use in record.uses]
     if id not in choices:

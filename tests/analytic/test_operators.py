@@ -11,7 +11,7 @@ from core.analytic.table import COLUMNS, Operators
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
 from core.catalog.models import model
-from core.errors import ScenarioError
+from core.errors import FormatError, ScenarioError
 from core.units import Number
 
 LLAMA = model("llama-3.1-8b")
@@ -149,3 +149,17 @@ def test_impossible_counts_are_sentences(
 ) -> None:
     with pytest.raises(ScenarioError, match=message):
         table_of(LLAMA, batch, new_tokens, context)
+
+
+def test_narrow_activations_move_fewer_bytes_and_change_no_weight() -> None:
+    def table(activations: str | None) -> Operators:
+        return operators(
+            LLAMA, batch=2, new_tokens=8, context=8, weights="bf16", kv="bf16", activations=activations
+        )
+
+    usual, narrow = table(None), table("fp8_e4m3")
+    assert narrow.total("activation_bytes") * 2 == usual.total("activation_bytes")
+    assert narrow.total("weight_stored_bytes") == usual.total("weight_stored_bytes")
+    assert narrow.formats[narrow.index("mlp_norm")] == "fp8_e4m3"
+    with pytest.raises(FormatError, match=r"A format for activations must be one of .*; got 'q8_0'"):
+        table("q8_0")

@@ -56,7 +56,7 @@ def _attend(mixer: Attention, make: LayerRows) -> Row:
     )
 
 
-def _write(features: float, new_bytes: int, make: LayerRows) -> list[Row]:
+def _write(features: float, new_bytes: float, make: LayerRows) -> list[Row]:
     """New entries into the cache; none where the layer reads an earlier one's."""
     if not new_bytes:
         return []
@@ -191,7 +191,9 @@ def _index(indexer: Indexer | None, make: LayerRows, ratio: int) -> list[Row]:
         moved=indexer.num_heads * indexer.head_dim,
         name="index_attention",
     )
-    return [*make.linear("index_query", "index_key", "index_score"), score]
+    written = forward.tokens * (key_bytes / ratio) / forward.split.context
+    projections = make.linear("index_query", "index_key", "index_score")
+    return [*projections, replace(score, kv_write_bytes=written)]
 
 
 # --- Compressed attention -------------------------------------------------------------------------
@@ -210,7 +212,7 @@ def compressed_rows(mixer: CompressedAttention, make: LayerRows) -> list[Row]:
         *make.norm("latent_norm", mixer.head_dim),
         make.simple("rope", "rope", 2 * (mixer.num_heads + 1) * mixer.rope_dim),
         *make.linear("compress"),
-        *_write(mixer.head_dim * (1 + share), entry, make),
+        *_write(mixer.head_dim * (1 + share), entry * (1 + share), make),
         *_index(mixer.indexer, make, mixer.ratio),
         *_gathered_queries(mixer.query_features, make),
         _attention_row(

@@ -95,6 +95,15 @@ def test_verifying_drafts_reads_the_weights_once(
     assert verify.flops[rows] == pytest.approx(drafted * step.flops[rows])
 
 
+@given(shapes, st.sampled_from([4, 8, 20]))
+def test_a_prefill_writes_what_the_cache_keeps_and_what_windows_drop(spec: ModelSpec, tokens: int) -> None:
+    """Whole blocks of compressed attention, so that no entry is begun and not kept."""
+    written = float(table_of(spec, 2, tokens, tokens).total("kv_write_bytes"))
+    kept = float(cache_bytes(spec, "bf16", 2, tokens) + index_bytes(spec, 2, tokens))
+    bounded = any(getattr(layer.mixer, "span", None) for layer in spec.layers)
+    assert written >= kept if bounded else written == pytest.approx(kept)
+
+
 # --- Experts --------------------------------------------------------------------------------------
 
 

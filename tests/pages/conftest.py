@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from core.ui import choice_list, visit_key
 from core.ui.choice_list import Offer
 from core.ui.lab import service
+from core.ui.lesson import recorded
 from tests.pages.fake_lab import FakeLab
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +49,12 @@ def tab(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
     monkeypatch.setattr(visit_key, "ask", answer)
     return given
+
+
+@pytest.fixture(autouse=True)
+def _no_recorded_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are tested as where nothing was recorded; a test that is about records brings its own."""
+    monkeypatch.setattr(recorded, "shipped", lambda folder: ())
 
 
 @pytest.fixture(autouse=True)

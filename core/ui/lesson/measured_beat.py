@@ -83,7 +83,9 @@ def _at_rest(trouble: str, here: Sequence[RunRecord] | None, elsewhere: Sequence
         noisy = any(record.noisy for record in here)
         state_card("noisy" if noisy else "measured", _where(here[-1]))
     elif elsewhere:
-        state_card("recorded", _where(elsewhere[-1]))
+        noisy = any(record.noisy for record in elsewhere)
+        busy = " That host was busy, so the ranges are wide." if noisy else ""
+        state_card("recorded", f"{_where(elsewhere[-1])}{busy} Press Measure here for this server's own run.")
     else:
         state_card(
             "nothing", "Press Measure here to run it on this server and hold it against the prediction."

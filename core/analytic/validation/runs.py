@@ -33,6 +33,13 @@ COLUMNS: Final = (
     *("id", "model", "hardware", "num_devices", "weight_bits", "batch", "input_len", "output_len"),
     *("framework", "metric", "value"),
 )
+#: Columns that it may have.
+OTHER_COLUMNS: Final = ("hf_id", "kv_bits", "tp", "pp", "source_url", "source_date", "notes", "kept_out")
+#: The largest believable number of some of them.
+_MOST: Final = {
+    **{"num_devices": 1024, "tp": 64, "weight_bits": 64, "kv_bits": 64, "batch": 65_536},
+    **{"input_len": 2e6, "output_len": 2e6, "value": 1e12},
+}
 #: Dates that are not stated count as this year.
 _USUAL_YEAR: Final = 2024.5
 
@@ -121,18 +128,19 @@ def parse(rows: Iterable[Mapping[str, str]]) -> Published:
     """Read rows; each is a run, or a reason."""
     runs: list[PublishedRun] = []
     skipped: list[Skipped] = []
-    for row in rows:
+    for cells in rows:
+        row = {name: cells.get(name) or "" for name in (*COLUMNS, *OTHER_COLUMNS)}
         found = _run(row)
         if isinstance(found, PublishedRun):
             runs.append(found)
         else:
-            skipped.append(Skipped(row.get("id") or "?", found))
+            skipped.append(Skipped(row["id"] or "?", found))
     return Published(tuple(runs), tuple(skipped))
 
 
 def _run(row: Mapping[str, str]) -> PublishedRun | str:
     """The run of a row, or why there is none."""
-    shape = model(row["model"], row.get("hf_id") or "")
+    shape = model(row["model"], row["hf_id"])
     chip, frame = chip_id(row["hardware"]), engine(row["framework"])
     reason = _unusable(row)
     if reason:
@@ -148,18 +156,24 @@ def _run(row: Mapping[str, str]) -> PublishedRun | str:
 
 def _unusable(row: Mapping[str, str]) -> str:
     """Why a row's conditions do not tell what was measured; empty where they do."""
-    if row.get("kept_out"):
+    if row["kept_out"]:
         return row["kept_out"]
     checks = {
-        "its own notes keep it out": "exclude from fits" in (row.get("notes") or ""),
+        "its own notes keep it out": "exclude from fits" in row["notes"],
         "speculative decoding: its acceptance is not stated": "speculative" in row["framework"].lower(),
         f"the metric {row['metric'][:40]} is not predicted": row["metric"] not in METRICS,
-        "pipeline parallelism: no published row of it is known": (_number(row.get("pp")) or 1) > 1,
+        "pipeline parallelism: no published row of it is known": (_number(row["pp"]) or 1) > 1,
         "the value is not a number above zero": not _positive(row["value"]),
         "the width of the weights is not stated": not _positive(row["weight_bits"]),
     }
     found = next((reason for reason, holds in checks.items() if holds), "")
-    return found or _batch(row["batch"].strip(), row) or _lengths(row)
+    return found or _batch(row["batch"].strip(), row) or _lengths(row) or _beyond(row)
+
+
+def _beyond(row: Mapping[str, str]) -> str:
+    """Which number no deployment has; empty where all are within reason."""
+    beyond = [name for name, most in _MOST.items() if (_number(row[name]) or 0) > most]
+    return f"no deployment has such numbers: {', '.join(beyond)}" if beyond else ""
 
 
 def _batch(text: str, row: Mapping[str, str]) -> str:
@@ -182,10 +196,10 @@ def _lengths(row: Mapping[str, str]) -> str:
     return ""
 
 
-def _number(text: str | None) -> float | None:
+def _number(text: str) -> float | None:
     """A number of zero or more; None where it is empty, a range, or no number."""
     try:
-        value = float(text or "")
+        value = float(text)
     except ValueError:
         return None
     return value if 0 <= value < float("inf") else None
@@ -197,13 +211,13 @@ def _positive(text: str) -> bool:
 
 def _built(row: Mapping[str, str], shape: ModelSpec, chip: Accelerator, frame: Engine) -> PublishedRun:
     bits = float(row["weight_bits"])
-    kv_bits = _number(row.get("kv_bits")) or (8.0 if bits == 8 and frame.style == "cpp" else 16.0)
+    kv_bits = _number(row["kv_bits"]) or (8.0 if bits == 8 and frame.style == "cpp" else 16.0)
     return PublishedRun(
         id=row["id"],
         model=shape,
         chip=chip,
         engine=frame,
-        devices=int(_number(row.get("tp")) or _number(row["num_devices"]) or 1),
+        devices=int(_number(row["tp"]) or _number(row["num_devices"]) or 1),
         weight_bits=bits,
         kv_bits=kv_bits,
         batch=None if row["batch"].strip() == "max" else float(row["batch"]),
@@ -212,9 +226,9 @@ def _built(row: Mapping[str, str], shape: ModelSpec, chip: Accelerator, frame: E
         serving=frame.name == "nim",
         metric=next(metric for metric in METRICS if metric == row["metric"]),
         value=float(row["value"]),
-        source=row.get("source_url") or "unknown",
-        year=_year(row.get("source_date") or ""),
-        note=row.get("notes") or "",
+        source=row["source_url"] or "unknown",
+        year=_year(row["source_date"]),
+        note=row["notes"],
         engine_text=row["framework"],
     )
 

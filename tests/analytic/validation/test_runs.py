@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from core.analytic.validation.runs import Skipped, parse, published_runs
-from core.errors import ConfigError
+from core.analytic.validation.workload import workload
+from core.errors import ConfigError, UserError
 from tests.analytic.validation.rows import ROW
 
 
@@ -47,6 +50,7 @@ def test_the_largest_batch_is_left_open() -> None:
         ({"weight_bits": ""}, "the width of the weights is not stated"),
         ({"framework": "gpt-fast speculative"}, "speculative decoding"),
         ({"pp": "4"}, "pipeline parallelism"),
+        ({"batch": "1e300", "value": "1e13"}, "no deployment has such numbers: batch, value"),
         ({"kept_out": "a misprint"}, "a misprint"),
         ({"notes": "host-bound, exclude from fits"}, "its own notes keep it out"),
     ],
@@ -69,3 +73,26 @@ def test_a_file_without_the_columns_is_one_sentence(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError):
         published_runs(path)
+
+
+cells = st.one_of(
+    st.sampled_from(
+        ["", "0", "1", "8", "-1", "nan", "inf", "1e300", "max", "<=4", "vLLM", "H100", "é", "1,5"]
+    ),
+    st.text(max_size=12),
+    st.none(),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.sampled_from([*ROW, "kept_out", "more"]), cells, max_size=5))
+def test_any_row_is_a_run_or_a_reason(change: dict[str, str | None]) -> None:
+    found = parse([{**ROW, **change}])  # type: ignore[dict-item]
+    assert len(found.runs) + len(found.skipped) == 1
+    for run in found.runs:
+        assert 0 < run.value < float("inf")
+        try:
+            load = workload(run)
+        except UserError:
+            continue
+        assert 0 < load.decode.linear_bytes < float("inf")

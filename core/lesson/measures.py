@@ -95,6 +95,7 @@ def memory_kept(runs: Sequence[RunRecord]) -> MeasuredRow:
 
 
 def _counted(run: RunRecord, what: Literal["weight_bytes", "kv_bytes"]) -> MeasuredRow | None:
+    """A count has no spread: what differs between steps grows with the context, and its mean is shown."""
     decode = run.prediction.decode
     if decode is None or not run.later_steps or not getattr(decode, what):
         return None
@@ -102,11 +103,8 @@ def _counted(run: RunRecord, what: Literal["weight_bytes", "kv_bytes"]) -> Measu
         step.weight_bytes if what == "weight_bytes" else step.kv_read_bytes + step.kv_write_bytes
         for step in run.later_steps
     ]
-    predicted = getattr(decode, what) / MB
-    mean = sum(counts) / len(counts) / MB
-    return MeasuredRow(
-        *(Amount(value, "MB") for value in (predicted, mean, min(counts) / MB, max(counts) / MB))
-    )
+    mean = Amount(sum(counts) / len(counts) / MB, "MB")
+    return MeasuredRow(Amount(getattr(decode, what) / MB, "MB"), mean, mean, mean)
 
 
 def smallest_read(runs: Sequence[RunRecord]) -> MeasuredRow:

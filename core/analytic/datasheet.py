@@ -16,16 +16,9 @@ from typing import Final, get_args
 
 import numpy as np
 
-from core.analytic.efficiency import (
-    QUANTITIES,
-    FormatClass,
-    Setting,
-    centre_of,
-    effects_of,
-    format_class,
-    wide_peak,
-)
+from core.analytic.efficiency import QUANTITIES, centre_of, effects_of
 from core.analytic.machine import Machine, Rate
+from core.analytic.setting import FormatClass, Setting, format_class, wide_peak
 from core.analytic.table import Kind
 from core.catalog.accelerator import Accelerator
 from core.catalog.assets import read_csv

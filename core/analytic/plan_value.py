@@ -17,11 +17,11 @@ from core.analytic.cost import (
     token_energy,
     usual_power,
 )
-from core.analytic.efficiency import format_class
 from core.analytic.machine import Machine
 from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import Plan
 from core.analytic.prediction_range import Conditions, Range, prediction_range
+from core.analytic.setting import format_class
 from core.catalog.accelerator import Accelerator
 from core.catalog.feed_forward import MoE
 from core.catalog.formats import number_format

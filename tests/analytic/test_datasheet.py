@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from core.analytic.datasheet import machine_from, priors, reached, setting_of
-from core.analytic.efficiency import QUANTITIES, centre_of, effects_of, format_class, spread_of
+from core.analytic.efficiency import QUANTITIES, centre_of, effects_of, spread_of
+from core.analytic.setting import format_class
 from core.analytic.table import Kind
 from core.catalog.accelerators import accelerator, accelerators
 from core.catalog.custom_chip import KINDS

@@ -12,6 +12,7 @@ MODULES = (
     "core.analytic.prediction_range",
     "core.analytic.search.candidates",
     "core.analytic.search.ranking",
+    "core.analytic.setting",
     "core.analytic.validation.names",
 )
 

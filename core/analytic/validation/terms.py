@@ -15,7 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.efficiency import QUANTITIES, wide_peak
+from core.analytic.efficiency import QUANTITIES
+from core.analytic.setting import wide_peak
 from core.analytic.validation.workload import PASS_FIELDS, PassWork, Workload
 from core.units import GB
 

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.efficiency import FormatClass, Setting, heads_per_kv_head
 from core.analytic.parallel import ParallelPlan, device_operators, stages
+from core.analytic.setting import FormatClass, Setting, heads_per_kv_head
 from core.analytic.table import Operators
 from core.analytic.validation.runs import PublishedRun
 from core.catalog.mixers import Attention

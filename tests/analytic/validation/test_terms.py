@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from core.analytic.datasheet import machine_from, reached, setting_of
-from core.analytic.efficiency import QUANTITIES, FormatClass
+from core.analytic.efficiency import QUANTITIES
 from core.analytic.latency import step_time
 from core.analytic.parallel import ParallelPlan, device_operators, stages
+from core.analytic.setting import FormatClass
 from core.analytic.validation.names import Engine
 from core.analytic.validation.runs import parse
 from core.analytic.validation.terms import columns, log_prediction, pass_s

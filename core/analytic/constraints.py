@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import log2
 from typing import Final
 
@@ -15,13 +16,16 @@ from core.analytic.latency import unsupported_sentence
 from core.analytic.machine import Machine
 from core.analytic.memory import footprint
 from core.analytic.parallel import ParallelPlan
-from core.analytic.params import weight_plan
+from core.analytic.params import stored_bytes, weight_plan
 from core.analytic.split_rules import MOST_TENSOR, Violation, group_violations, split_violations
 from core.catalog.feed_forward import MoE
 from core.catalog.formats import number_format
 from core.catalog.model import ModelSpec
 from core.units import format_gib
 
+#: Chips that are tried at least, and plans that are weighed at most.
+_MOST_CHIPS: Final = 64
+_MOST_TRIES: Final = 100
 #: The longest pipeline that is proposed.
 _MOST_STAGES: Final = 16
 #: What doubling or halving each degree costs; a pipeline a little more, since it answers no sooner.
@@ -159,20 +163,25 @@ def nearest_plans(
         return ()
     wanted = plan.chips if count is None else count
     candidates = sorted(_candidates(model, plan, wanted), key=lambda other: _distance(plan, other, wanted))
-    found: list[ParallelPlan] = []
-    for candidate in candidates:
-        if len(found) == most:
-            break
-        if not violations(model, candidate, machine, load):
-            found.append(candidate)
-    return tuple(found)
+    least = _least_chips(model, machine, load)
+    hopeful = (other for other in candidates if other.chips >= least)
+    fine = (other for other in islice(hopeful, _MOST_TRIES) if not violations(model, other, machine, load))
+    return tuple(islice(fine, most))
+
+
+def _least_chips(model: ModelSpec, machine: Machine, load: Load) -> float:
+    """Chips that the weights alone need if nothing is kept twice; no plan works on fewer."""
+    if machine.capacity_bytes is None:
+        return 1.0
+    return stored_bytes(model, load.weights) / machine.capacity_bytes
 
 
 def _candidates(model: ModelSpec, plan: ParallelPlan, wanted: int) -> Iterator[ParallelPlan]:
     """Plans whose shapes divide, on the wanted number of chips and on some others."""
     has_experts = any(isinstance(layer.feed_forward, MoE) for layer in model.layers)
     degrees = [tp for tp in range(1, MOST_TENSOR + 1) if not split_violations(model, ParallelPlan(tp=tp))]
-    for chips in sorted({wanted, *(2**power for power in range(8) if 2**power <= 8 * wanted)}):
+    most = max(8 * wanted, _MOST_CHIPS)
+    for chips in sorted({wanted, *(2**power for power in range(11) if 2**power <= most)}):
         for tp in degrees:
             for pp in range(1, min(_MOST_STAGES, model.num_layers) + 1):
                 if chips % (tp * pp):

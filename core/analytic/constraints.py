@@ -25,7 +25,7 @@ from core.units import format_gib
 
 #: Chips that are tried at least, and plans that are weighed at most.
 _MOST_CHIPS: Final = 64
-_MOST_TRIES: Final = 100
+_MOST_TRIES: Final = 48
 #: The longest pipeline that is proposed.
 _MOST_STAGES: Final = 16
 #: What doubling or halving each degree costs; a pipeline a little more, since it answers no sooner.

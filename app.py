@@ -37,6 +37,7 @@ page = st.navigation(
             st.Page("pages/sharing_heads.py", title="MHA, MQA, GQA, MLA", icon=":material/share:"),
         ],
         "V · Many chips, and money": [
+            st.Page("pages/parallelism.py", title="Parallelism", icon=":material/hub:"),
             st.Page(
                 "pages/hardware_generations.py", title="Hardware generations", icon=":material/trending_up:"
             ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Final
+from typing import Final, Literal
 
 from core.catalog.formats import FORMATS
 
@@ -81,6 +81,20 @@ _LABELS: Final[dict[str, str]] = {
     "pp": "pipeline-parallel degree",
     "ep": "expert-parallel degree",
 }
+
+
+def with_degree(scenario: Scenario, name: Literal["tp", "pp"], degree: int) -> Scenario:
+    """The same with another degree and as many chips as that takes: the replicas stay as many.
+
+    Chips that are no whole number of replicas count as one. The count stays within its limits.
+
+    >>> with_degree(Scenario(count=8, tp=4), "tp", 8).count
+    16
+    """
+    share = scenario.tp * scenario.pp
+    replicas = scenario.count // share if scenario.count % share == 0 else 1
+    changed = replace(scenario, tp=degree) if name == "tp" else replace(scenario, pp=degree)
+    return replace(changed, count=min(changed.tp * changed.pp * replicas, LIMITS["count"][1]))
 
 
 def encode(scenario: Scenario) -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.catalog.scenario import KEYS, LIMITS, Decoded, Scenario, decode, encode
+from core.catalog.scenario import KEYS, LIMITS, Decoded, Scenario, decode, encode, with_degree
 
 MODELS = ["llama-3.1-8b", "smollm2-135m"]
 ACCELERATORS = ["h100-sxm-80gb", "l4", "this-computer"]
@@ -72,3 +72,16 @@ def test_a_page_may_bring_its_own_default() -> None:
     default = Scenario(model="smollm2-135m", batch=4)
     found: Any = decode({}, MODELS, ACCELERATORS, default).scenario
     assert found == default
+
+
+@given(scenarios, st.sampled_from(["tp", "pp"]), st.integers(1, 64))
+def test_another_degree_keeps_the_replicas_and_counts_the_chips(
+    scenario: Scenario, name: Any, degree: int
+) -> None:
+    changed = with_degree(scenario, name, degree)
+    assert getattr(changed, name) == degree
+    assert LIMITS["count"][0] <= changed.count <= LIMITS["count"][1]
+    share, before = changed.tp * changed.pp, scenario.tp * scenario.pp
+    replicas = scenario.count // before if scenario.count % before == 0 else 1
+    if share * replicas <= LIMITS["count"][1]:
+        assert changed.count == share * replicas

@@ -10,6 +10,7 @@ from core.lesson.quantities import (
     inside_a_gpu,
     kv_cache,
     one_token,
+    parallelism,
     prefill_and_decode,
     roofline,
     sharing_heads,
@@ -26,5 +27,6 @@ REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
     "will_it_fit": will_it_fit.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,
     "sharing_heads": sharing_heads.QUANTITIES,
+    "parallelism": parallelism.QUANTITIES,
     "hardware_generations": hardware_generations.QUANTITIES,
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Literal, cast
 
 import streamlit as st
 
+from core.catalog.scenario import with_degree
 from core.errors import UserError
 from core.lesson.amount import SCENARIO_FIELDS, LessonCase, Value
 from core.lesson.lesson import Lesson
@@ -25,6 +26,8 @@ _STEPS: Final = (1.0, 1.5)
 _LINEAR_STOPS: Final = 41
 #: An option of more letters is cut off where more than two controls share a row.
 _LONG_OPTION: Final = 16
+#: Degrees of a plan that decide how many chips a replica has.
+_DEGREES: Final = frozenset({"tp", "pp"})
 
 
 def case(lesson: Lesson) -> LessonCase:
@@ -153,7 +156,12 @@ def stops(control: Control, value: int) -> Sequence[int]:
 
 def _changed(lesson: Lesson, control: Control) -> None:
     value = st.session_state[f"{lesson.id}_{control.name}"]
-    if control.name in SCENARIO_FIELDS:
+    if control.name in _DEGREES and isinstance(value, int) and value > 0:
+        # More chips a replica, not fewer replicas; the count follows.
+        degree = cast('Literal["tp", "pp"]', control.name)
+        split = with_degree(record.current(), degree, value)
+        record.change(tp=split.tp, pp=split.pp, count=split.count)
+    elif control.name in SCENARIO_FIELDS:
         record.change(**{control.name: value})
     elif value is not None:
         link.change(lesson, control.name, value)

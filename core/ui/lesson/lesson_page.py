@@ -13,6 +13,7 @@ from typing import Final
 import streamlit as st
 
 from core.errors import UserError
+from core.lesson.amount import LessonCase
 from core.lesson.course import course
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_file import lessons
@@ -36,12 +37,18 @@ from core.ui.scenario import bar, record
 _ROMAN: Final = ("", "I", "II", "III", "IV", "V")
 
 
-def show(stem: str, *, beside: Callable[[], None] | None = None) -> None:
+def show(
+    stem: str,
+    *,
+    beside: Callable[[], None] | None = None,
+    below: Callable[[LessonCase], None] | None = None,
+) -> None:
     """Draw a lesson's page.
 
     Args:
         stem: the page's file stem, which is the lesson's id.
         beside: draws a part of this page alone, after the template's beats; the body of a fragment.
+        below: draws what this page alone has below the controls, for their case.
     """
     lesson = lessons()[stem]
     record.enter(stem)
@@ -50,7 +57,7 @@ def show(stem: str, *, beside: Callable[[], None] | None = None) -> None:
     link.adopt(lesson, comes_in=comes_in)
     st.fragment(measuring.recognise, key="lesson_visit")(lesson)
     _heading(lesson)
-    st.fragment(explore, key="lesson_explore")(lesson)
+    st.fragment(explore, key="lesson_explore")(lesson, below)
     left, right = st.columns([1, 1], gap="large")
     with left:
         measured_beat.show(lesson)
@@ -70,7 +77,7 @@ def _heading(lesson: Lesson) -> None:
     st.title(plain(lesson.question), anchor=False)
 
 
-def explore(lesson: Lesson) -> None:
+def explore(lesson: Lesson, below: Callable[[LessonCase], None] | None = None) -> None:
     """Everything that follows from the controls and the prediction. The body of a fragment."""
     bar.draw()
     _recall(lesson)
@@ -80,7 +87,7 @@ def explore(lesson: Lesson) -> None:
         if prediction_beat.is_answered(lesson):
             choice_beat.show(lesson, "because", lesson.because)
     with right:
-        _pictures(lesson)
+        _pictures(lesson, below)
     if prediction_beat.is_answered(lesson):
         number_beat.show(lesson, control_row.case(lesson))
     # Last of all, so that every widget of this fragment has been drawn before it starts anew.
@@ -101,7 +108,7 @@ def _recall(lesson: Lesson) -> None:
             choice_beat.show(lesson, "recall", lesson.recall.choice)
 
 
-def _pictures(lesson: Lesson) -> None:
+def _pictures(lesson: Lesson, below: Callable[[LessonCase], None] | None) -> None:
     """The base picture, the controls, and once it was predicted the answer layer with the learner's mark."""
     answered = prediction_beat.is_answered(lesson)
     scene = Scene(lesson, control_row.case(lesson), prediction_beat.made(lesson), answered=answered)
@@ -114,6 +121,8 @@ def _pictures(lesson: Lesson) -> None:
         return
     _picture(lesson, lesson.pictures.base, base, lesson.pictures.look)
     control_row.show(lesson)
+    if below is not None:
+        below(scene.case)
     if answer is not None:
         _picture(lesson, lesson.pictures.answer, answer, lesson.pictures.answer_look)
 

@@ -27,6 +27,7 @@ from core.ui.lesson import (
     inside_a_gpu_scenes,
     memory_scenes,
     one_token_scenes,
+    parallelism_scenes,
     roofline_scenes,
     sharing_scenes,
 )
@@ -109,6 +110,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     **one_token_scenes.PICTURES,
     **inside_a_gpu_scenes.PICTURES,
     **roofline_scenes.PICTURES,
+    **parallelism_scenes.PICTURES,
 }
 
 #: The functions that draw each, for the page's own source.
@@ -123,4 +125,5 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     **one_token_scenes.DRAWN_BY,
     **inside_a_gpu_scenes.DRAWN_BY,
     **roofline_scenes.DRAWN_BY,
+    **parallelism_scenes.DRAWN_BY,
 }

@@ -1,0 +1,7 @@
+"""Page 19: how many chips share one model, what lies on each, and what that brings."""
+
+from core.ui import frame
+from core.ui.lesson import lesson_page, plan_offers
+
+frame.require()
+lesson_page.show("parallelism", below=plan_offers.show)

@@ -1,0 +1,83 @@
+"""Page 19 in the app: degrees count the chips, reasons stand below, and a click applies a plan."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.catalog.scenario import Scenario
+from tests.pages.conftest import Open, component_data, settled, words
+
+pytestmark = pytest.mark.page
+
+
+def scenario(app: AppTest) -> Scenario:
+    found: Scenario = app.session_state["scenario"]
+    return found
+
+
+def degrees(app: AppTest) -> tuple[int, int, int, int]:
+    now = scenario(app)
+    return now.tp, now.pp, now.ep, now.count
+
+
+def slide(app: AppTest, name: str, value: int) -> AppTest:
+    return settled(app.select_slider(key=f"parallelism_{name}").set_value(value).run())
+
+
+def picture(app: AppTest) -> str:
+    return next(str(data["alt"]) for data in component_data(app) if "alt" in data)
+
+
+def test_a_degree_brings_its_chips_and_keeps_the_replicas(open_app: Open) -> None:
+    app = open_app("parallelism")
+    assert picture(app).startswith("TP 1 × PP 1 × EP 1 × DP 1: 1 chip.")
+    slide(app, "tp", 4)
+    assert degrees(app) == (4, 1, 1, 4)
+    slide(app, "count", 8)
+    assert picture(app).startswith("TP 4 × PP 1 × EP 1 × DP 2: 8 chips.")
+    slide(app, "pp", 2)
+    assert degrees(app) == (4, 2, 1, 16)
+    assert app.query_params["n"] == "16"
+    assert "TP 4 × PP 2 × DP 2 on 16 chips, 1 user on each replica: the first token after" in words(app)
+
+
+def test_what_speaks_against_a_plan_is_said_and_a_click_applies_another(open_app: Open) -> None:
+    app = open_app("parallelism", tp="3", n="3")
+    text = words(app)
+    assert "Against this plan" in text
+    assert "must divide the 32 attention heads; 3 does not" in text
+    assert "no time can be given" in text
+    settled(app.button(key="parallelism_plans_0").click().run())
+    tp, pp, ep, count = degrees(app)
+    assert (pp, ep) == (1, 1)
+    assert tp in {2, 4}
+    assert count == tp
+    assert "Against this plan" not in words(app)
+
+
+def test_chips_that_a_plan_does_not_use_are_said(open_app: Open) -> None:
+    app = slide(open_app("parallelism", tp="2", n="2"), "count", 3)
+    assert "The plan must use the 3 chips there are" in words(app)
+
+
+def test_plans_to_look_at_are_offered_and_applied(open_app: Open) -> None:
+    app = open_app("parallelism", m="qwen3-235b-a22b", n="8", tp="8")
+    assert "TP 8 × EP 8 on 8 chips" in words(app)
+    number = [row["label"] for data in component_data(app) for row in data.get("rows", ())].index(
+        "TP 8 × EP 8 on 8 chips"
+    )
+    settled(app.button(key=f"parallelism_plans_{number}").click().run())
+    assert degrees(app) == (8, 1, 8, 8)
+    assert "16 experts a layer" in picture(app)
+
+
+def test_a_chip_without_a_link_is_one_sentence(open_app: Open) -> None:
+    app = open_app("parallelism", a="raspberry-pi-5", tp="2", n="2", w="fp32", k="fp32")
+    assert "need a link between them" in words(app)
+
+
+def test_a_link_of_before_opens_as_it_did(open_app: Open) -> None:
+    assert degrees(open_app("parallelism", v="1", m="llama-2-70b", n="8", tp="4")) == (4, 1, 1, 8)
+
+
+def test_the_page_says_that_running_comes_later(open_app: Open) -> None:
+    assert "Running a plan on several real processes comes later" in words(open_app("parallelism"))

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.kv_cache import state_bytes, token_bytes
+from core.analytic.kv_cache import cache_bytes, state_bytes, token_bytes
 from core.analytic.params import layer_kinds
 from core.catalog.mixers import CompressedAttention
 from core.catalog.model import Mixer, ModelSpec
@@ -176,6 +176,38 @@ def _over_layers(
             held = held + np.floor(tokens / mixer.ratio)
         total = total + repeats * token_bytes(mixer, kv) * held
     return np.asarray(np.asarray(batch, np.float64) * total)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSizes:
+    """One load in every regime, in bytes; states are in all of them.
+
+    Attributes:
+        resident: what the tokens leave. paged: in whole blocks. paged_worst: what a paged engine must find
+            free to admit them. contiguous: what an engine with one buffer for this load reserves.
+    """
+
+    resident: float
+    paged: float
+    paged_worst: float
+    contiguous: float
+
+
+def cache_sizes(model: ModelSpec, kv: str, batch: int, context: int) -> CacheSizes:
+    """The cache of ``batch`` sequences that grow to ``context`` tokens, regime by regime.
+
+    >>> from core.catalog.models import model
+    >>> found = cache_sizes(model("llama-3.1-8b"), "bf16", batch=2, context=1000)
+    >>> found.resident, found.paged, found.contiguous
+    (262144000.0, 264241152.0, 268435456.0)
+    """
+    engine = PagedEngine(max_context=context)
+    return CacheSizes(
+        resident=float(cache_bytes(model, kv, batch, context)) + batch * state_bytes(model),
+        paged=float(paged_bytes(model, kv, batch, context, engine)),
+        paged_worst=float(paged_worst_bytes(model, kv, batch, engine)),
+        contiguous=float(contiguous_bytes(model, kv, batch, batch * context)),
+    )
 
 
 # --- Shared beginnings ----------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 
 from core.analytic.constraints import Load, nearest_plans, violations
 from core.analytic.deployment import PassOnChips, Phase, pass_on_chips, speed_on_chips
+from core.analytic.kv_regimes import CacheSizes, cache_sizes
 from core.analytic.latency import bound
 from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, fullest, stage_footprint
@@ -31,7 +32,8 @@ class StageUse:
     """What one chip of a stage holds and does.
 
     Attributes:
-        index: of the stage, from 0. layers: how many it runs. memory: what it holds.
+        index: of the stage, from 0. layers: how many it runs. memory: what it holds. cache: the same cache as
+            engines set memory aside for it.
         prefill_s, decode_s: how long it works in a prefill and in a decode round; None without a rate.
         idle_share: of a decode round. link_bytes: sent by one chip in a decode round.
     """
@@ -39,6 +41,7 @@ class StageUse:
     index: int
     layers: int
     memory: Footprint
+    cache: CacheSizes
     prefill_s: float | None = None
     decode_s: float | None = None
     idle_share: float | None = None
@@ -161,8 +164,11 @@ def _empty(memory: Footprint | None) -> Plan:
 
 
 def _held(index: int, case: _Case, memory: Footprint) -> StageUse:
-    layers = len(stages(case.model, case.parallel)[index].whole_layers)
-    return StageUse(index, layers, memory)
+    stage, load = stages(case.model, case.parallel)[index], case.load
+    # Chips that share a sequence's tokens hold a part of them each.
+    context = -(-load.context // case.parallel.cp)
+    cache = cache_sizes(stage.shard, load.kv, load.batch, context)
+    return StageUse(index, len(stage.whole_layers), memory, cache)
 
 
 def _worked(uses: tuple[StageUse, ...], prefill: PassOnChips, decode: PassOnChips) -> tuple[StageUse, ...]:

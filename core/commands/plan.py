@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from core.analytic.cost import HourlyPrice, TokenCost
@@ -142,6 +142,7 @@ def _parallel(on_chips: PlanOnChips) -> dict[str, Any]:
             {
                 "layers": use.layers,
                 "memory": _memory(use.memory),
+                "cache": {f"{name}_bytes": int(size) for name, size in asdict(use.cache).items()},
                 "prefill_s": use.prefill_s,
                 "decode_s": use.decode_s,
                 "idle_share": use.idle_share,
@@ -177,6 +178,7 @@ def _pass(cost: PassCost | None) -> dict[str, Any] | None:
 def render(result: dict[str, Any]) -> str:
     """Write the same result for a person."""
     lines = _render_memory(result["memory"], result["fits"]) if result["memory"] else []
+    lines += _render_cache(result["parallel"]["stages"])
     for name in ("prefill", "decode"):
         if result[name]:
             lines.append(_render_pass(name, result[name]))
@@ -237,6 +239,21 @@ def _render_memory(memory: dict[str, int | None], fits: bool | None) -> list[str
     offered = "an unknown capacity" if capacity is None else format_gib(capacity)
     listed = ", ".join(f"{key.removesuffix('_bytes')} {format_gib(value)}" for key, value in parts.items())
     return [f"{'memory':12}{format_gib(sum(parts.values()))} of {offered}: {verdict} ({listed})"]
+
+
+def _render_cache(stages: list[dict[str, Any]]) -> list[str]:
+    """The cache of the chip that holds most of it, in every regime."""
+    if not stages:
+        return []
+    cache = max((stage["cache"] for stage in stages), key=lambda sizes: sizes["resident_bytes"])
+    words = {
+        "resident_bytes": "by its tokens",
+        "paged_bytes": "in blocks",
+        "paged_worst_bytes": "at worst in a paged engine",
+        "contiguous_bytes": "reserved as one buffer",
+    }
+    listed = ", ".join(f"{format_gib(cache[name])} {meaning}" for name, meaning in words.items())
+    return [f"{'cache':12}{listed}"]
 
 
 def _render_pass(name: str, cost: dict[str, Any]) -> str:

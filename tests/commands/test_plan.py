@@ -87,6 +87,19 @@ def test_a_split_model_has_numbers_of_one_replica(capsys: pytest.CaptureFixture[
     assert one["fits"] is False
 
 
+def test_the_cache_is_given_in_every_regime(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--model", "llama-3.1-8b", "--batch", "3", "--input", "900", "--output", "101"]
+    (stage,) = answer(capsys, *options)["parallel"]["stages"]
+    token = 131_072
+    assert stage["cache"] == {
+        "resident_bytes": 3 * 1001 * token,
+        "paged_bytes": 3 * 1008 * token,
+        "paged_worst_bytes": 3 * 1008 * token,
+        "contiguous_bytes": 3072 * token,
+    }
+    assert stage["memory"]["kv_bytes"] == stage["cache"]["resident_bytes"]
+
+
 def test_the_count_follows_the_plan_or_is_held_against_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, "--tp", "4")["parallel"]["chips"] == 4
     assert answer(capsys, "--tp", "4", "--count", "8")["parallel"]["dp"] == 2

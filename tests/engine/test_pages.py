@@ -175,3 +175,14 @@ def test_sizes_that_cannot_be_are_refused(num_pages: int, page_tokens: int) -> N
 def test_pages_in_a_row_are_one_slice() -> None:
     assert PageTable(4, [2, 3, 4]).first_slot() == 8
     assert PageTable(4, [2, 4, 3]).first_slot() is None
+
+
+def test_a_page_that_is_written_again_is_not_found_by_its_old_content() -> None:
+    allocator = PageAllocator(4, 2)
+    table = written(allocator, [1, 2, 3, 4, 5])
+    allocator.truncate(table, 3)
+    assert allocator.match(PageTable(2), [1, 2, 3, 4, 5]) == 4
+    table = written(allocator, [1, 2, 6, 7])  # takes the blank page
+    allocator.truncate(table, 3)
+    assert allocator.extend(table, 3, 4) == []
+    assert allocator.match(PageTable(2), [1, 2, 6, 7, 8]) == 2

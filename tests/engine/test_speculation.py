@@ -72,6 +72,17 @@ def test_requests_that_share_steps_and_pages_may_be_guessed(name: str) -> None:
     assert engine.serve(requests([(24, 2)]), Serving(cache_tokens=26)).steps[0].pages_used == 12
 
 
+def test_the_pages_of_wrong_guesses_are_given_back_at_once() -> None:
+    engine = small_engine("paged", page_tokens=1)
+    server = engine.server(Serving(speculator=ModelSpeculator(engine, layers=1)), 40)
+    run = server.submit(requests([(6, 30)])[0])
+    while not server.is_done:
+        server.step()
+        assert len(run.sequence.table.pages) == (0 if run.stop_reason else run.sequence.num_cached)
+    assert sum(step.accepted_tokens for step in server.steps) > 0
+    assert sum(step.accepted_tokens < step.drafted_tokens for step in server.steps)
+
+
 def test_an_end_token_among_the_guesses_ends_the_text() -> None:
     engine = small_engine()
     plain = engine.generate(PROMPT, GREEDY, max_tokens=12).token_ids

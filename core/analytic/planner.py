@@ -17,7 +17,7 @@ from core.analytic.latency import speed
 from core.analytic.machine import Machine
 from core.analytic.planner_room import Case, Planned, fits, users_that_fit
 from core.analytic.planner_words import Goal, lever_sentence
-from core.catalog.formats import FORMATS
+from core.catalog.formats import FORMATS, STORAGE_FORMATS
 
 LeverKind = Literal["batch", "formats", "chip", "context"]
 
@@ -171,7 +171,7 @@ def _formats(now: Planned) -> Iterator[_Change]:
     """Coarser weights that the chip computes, and a 16-bit cache; every format where none is timed yet."""
     case, before = now.case, now.plan
     supported = [record for record in FORMATS.values() if record.compute in case.machine.peak_flops_per_s]
-    bits = FORMATS[case.scenario.weights].payload_bits
+    bits = STORAGE_FORMATS[case.scenario.weights].payload_bits
     weights = [r for r in supported if before.ttft_s is None or r.payload_bits < bits]
     weights += [r for r in supported if r.id == case.scenario.weights and r not in weights]
     caches = [record.id for record in supported if "kv" in record.uses]

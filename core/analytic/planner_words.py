@@ -8,7 +8,7 @@ from core.analytic.machine import Machine
 from core.analytic.plan import PassCost, Plan
 from core.analytic.planner_room import Planned
 from core.analytic.roofline import ridge_flops_per_byte
-from core.catalog.formats import FORMATS
+from core.catalog.formats import STORAGE_FORMATS
 from core.units import format_gib, format_seconds, significant
 
 Goal = Literal["tpot", "ttft", "throughput", "fit"]
@@ -69,7 +69,7 @@ def _prices(goal: Goal, before: Planned, after: Planned) -> list[str]:
     if new.batch < old.batch:
         users = "1 user" if new.batch == 1 else f"{new.batch:,} users"
         prices.append(f"It serves {users} at once, not {old.batch:,}.")
-    if FORMATS[new.weights].payload_bits < FORMATS[old.weights].payload_bits:
+    if STORAGE_FORMATS[new.weights].payload_bits < STORAGE_FORMATS[old.weights].payload_bits:
         prices.append("Coarser weights can change the text: check the answers on your own task.")
     if new.input_tokens < old.input_tokens:
         prices.append("That needs prompts that say the same in half the tokens.")
@@ -102,11 +102,13 @@ def waiting_sentence(name: str, cost: PassCost, machine: Machine, weights: str) 
     >>> waiting_sentence("Decode", PassCost(16e9, 15e9, 0.008, "memory", 2.0), chip, "bf16")
     'Decode waits for memory: it does 1.07 FLOPs for each byte it moves, and the chip wants 295.'
     """
-    peak = machine.peak_flops_per_s.get(FORMATS[weights].compute)
+    peak = machine.peak_flops_per_s.get(STORAGE_FORMATS[weights].compute)
     if cost.limit is None or peak is None:
         return f"{name} has no time here, so what it waits for is unknown."
     if cost.limit == "overhead":
         return f"{name} waits for fixed costs: starting its operators takes longer than their work."
+    if cost.limit == "link":
+        return f"{name} waits for other chips: what they send takes longer than reading or computing."
     done = significant(cost.flops / cost.bytes)
     ridge = significant(ridge_flops_per_byte(peak, machine.bandwidth_bytes_per_s))
     if cost.limit == "memory":

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from core.analytic import planner, planner_comparison, planner_room, planner_words
 from core.analytic.datasheet import machine_from
+from core.analytic.plan import PassCost
 from core.analytic.planner import Lever, levers, value_of
 from core.analytic.planner_comparison import compare_plans
 from core.analytic.planner_room import (
@@ -190,6 +191,8 @@ def test_the_limit_is_a_sentence() -> None:
     unknown = case(accelerator="t4").planned().plan.decode
     assert unknown is not None
     assert "unknown" in waiting_sentence("Decode", unknown, CHIPS["t4"], "bf16")
+    sending = PassCost(1e9, 1e9, 0.01, "link", 2.0)
+    assert "waits for other chips" in waiting_sentence("Decode", sending, now.case.machine, "q4_k")
 
 
 @pytest.mark.parametrize(

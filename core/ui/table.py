@@ -32,11 +32,11 @@ Rows = Sequence[Sequence[Cell]]
 _LARGE: Final = 1e6
 _FRAME: Final = "overflow-x:auto"
 _TABLE: Final = "width:100%;border-collapse:collapse;font-size:.86rem;line-height:1.35"
-_CELL: Final = "padding:.3rem .5rem;vertical-align:top;border:0;overflow-wrap:anywhere"
-_HEAD: Final = f"{_CELL};opacity:.86;font-weight:600"
+_CELL: Final = "padding:.3rem .35rem;vertical-align:top;border:0;overflow-wrap:anywhere"
+_HEAD: Final = f"{_CELL};overflow-wrap:normal;opacity:.86;font-weight:600"
 #: With more columns than this, a narrow page would break words; each column then keeps a width.
 _MANY: Final = 4
-_LEAST: Final = "min-width:5.6rem;"
+_LEAST: Final = "min-width:3.4rem;"
 _ROW: Final = "border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)"
 
 

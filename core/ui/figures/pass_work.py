@@ -105,7 +105,11 @@ def _group(
 
 def _factor(values: tuple[float, float]) -> str:
     above, below = max(values), min(values)
-    return "the same" if above / below < 1.005 else f"× {significant(above / below)}"
+    factor = above / below
+    if factor < 1.005:
+        return "the same"
+    # Tokens are counts: their factor is exact where it is a whole number.
+    return f"× {factor:,.0f}" if factor.is_integer() else f"× {significant(factor)}"
 
 
 def _ratio(drawing: Drawing, scale: RatioScale) -> None:

@@ -95,6 +95,10 @@ def _thousand(_: LessonCase, right: Amount) -> Iterator[Slip]:
     yield Slip(1 / 1000, f"That is a thousandth of it: check milli and kilo.{unit}")
 
 
+def _percent(_: LessonCase, __: Amount) -> Iterator[Slip]:
+    yield Slip(1 / 100, "That is the share as a fraction of one. The question asks for percent: times 100.")
+
+
 def _per_token(case: LessonCase, _: Amount) -> Iterator[Slip]:
     for tokens in (held_tokens(case), case.scenario.input_tokens):
         yield Slip(1 / tokens, f"That is for one token. The question asks for all {tokens:,} of them.")
@@ -117,6 +121,7 @@ DIAGNOSES: Final[dict[str, Diagnosis]] = {
     "gib_for_gb": _gib_for_gb,
     "sparse_peak": _sparse_peak,
     "thousand": _thousand,
+    "percent": _percent,
     "per_token": _per_token,
     "batch": _batch,
 }

@@ -8,6 +8,7 @@ from core.catalog.assets import read_csv
 from core.catalog.models import catalogue
 from core.errors import ConfigError
 from core.lesson.catalogue_case import catalogue_case
+from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.parts import parts
 from core.lesson.quantities import inside_a_gpu
@@ -112,3 +113,19 @@ def test_facts_about_the_inside_have_their_source() -> None:
         assert row["source"].startswith("https://")
         assert row["date"]
         assert row["unit"] != "text" or row["value"] in links()
+
+
+@pytest.mark.parametrize(
+    ("exercise", "factor", "says"),
+    [
+        ("layer_time", 8, "looks like bits"),
+        ("layer_time", 1000, "check milli and kilo"),
+        ("host_factor", 1 / 2, "count the link in one direction"),
+    ],
+)
+def test_wrong_answers_are_diagnosed(exercise: str, factor: float, says: str) -> None:
+    lesson = lessons()["inside_a_gpu"]
+    instance = draw(lesson, lesson.exercise(exercise), 5)
+    verdict = instance.check(f"{instance.answer.value * factor:.6g}")
+    assert not verdict.correct
+    assert says in verdict.sentence

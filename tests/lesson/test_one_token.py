@@ -12,6 +12,7 @@ from core.analytic.params import count
 from core.catalog.models import catalogue
 from core.errors import ConfigError
 from core.lesson.catalogue_case import catalogue_case
+from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.parts import parts
 from core.lesson.quantities import one_token
@@ -101,3 +102,21 @@ def test_a_window_never_lets_attention_overtake() -> None:
     case = catalogue_case({"model": "mistral-7b-v0.1"})
     with pytest.raises(ConfigError, match="with windows it does not"):
         one_token.equal_prompt(case)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "factor", "says"),
+    [
+        ("mlp_flops", 1 / 2, "a multiply and an add are two FLOPs"),
+        ("mlp_flops", 2 / 3, "That is two matrices"),
+        ("mlp_flops", 1 / 3, "That is one matrix of the 3"),
+        ("equal_prompt", 1 / 2, "not every token looks at the whole prompt"),
+        ("equal_prompt", 2, "halve once, for the mask"),
+    ],
+)
+def test_wrong_answers_are_diagnosed(exercise: str, factor: float, says: str) -> None:
+    lesson = lessons()["one_token"]
+    instance = draw(lesson, lesson.exercise(exercise), 5)
+    verdict = instance.check(f"{instance.answer.value * factor:.6g}")
+    assert not verdict.correct
+    assert says in verdict.sentence

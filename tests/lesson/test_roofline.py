@@ -12,6 +12,8 @@ from core.catalog.accelerators import accelerators
 from core.catalog.models import catalogue
 from core.errors import FormatError
 from core.lesson.catalogue_case import catalogue_case
+from core.lesson.exercise import draw
+from core.lesson.lesson_file import lessons
 from core.lesson.quantities import roofline
 from core.lesson.quantities.roof_points import PHASES, peak_flops_per_s, roof_pass
 
@@ -94,3 +96,28 @@ def test_a_chip_without_the_arithmetic_is_a_sentence() -> None:
         peak_flops_per_s(case)
     with pytest.raises(FormatError, match="has no bf16 arithmetic"):
         roof_pass(case, "decode")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "factor", "says"),
+    [
+        ("mbu", 1 / 100, "as a fraction of one"),
+        ("mbu", 8, "looks like bits"),
+        ("mfu", 1 / 2, "divide by the dense peak"),
+        ("mfu", 1 / 100, "as a fraction of one"),
+    ],
+)
+def test_wrong_answers_are_diagnosed(exercise: str, factor: float, says: str) -> None:
+    lesson = lessons()["roofline"]
+    instance = draw(lesson, lesson.exercise(exercise), 3)
+    verdict = instance.check(f"{instance.answer.value * factor:.6g}")
+    assert not verdict.correct
+    assert says in verdict.sentence
+
+
+def test_counting_the_input_table_is_diagnosed() -> None:
+    lesson = lessons()["roofline"]
+    draws = (draw(lesson, lesson.exercise("mbu"), seed) for seed in range(200))
+    instance = next(found for found in draws if found.values["model"] == "llama-3.1-8b")
+    wrong = roofline.mbu_of_stored(instance.case).value
+    assert "one row of the input table" in instance.check(f"{wrong:.5g}").sentence

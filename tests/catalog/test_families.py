@@ -178,6 +178,8 @@ def test_an_unknown_llama_is_read_with_a_note_and_others_say_what_is_missing() -
     spec = read_config({**SIZES, "model_type": "brand_new"})
     assert same_model(spec, read_config({**SIZES, "model_type": "llama"}))
     assert "'brand_new' is not known here; it is read as if it were llama" in spec.notes[0]
+    listed = ["full_attention", "sliding_attention"] * 4
+    assert windows(read_config({**SIZES, "model_type": "brand_new", "layer_types": listed})) == [None, 16] * 4
     experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
     assert "as if it were qwen3_moe" in read_config({**SIZES, **experts, "model_type": "brand_new"}).notes[0]
     with pytest.raises(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.catalog.families.expert_parts import experts
 from core.catalog.families.family import Decoder
 from core.catalog.families.llama import SANDWICH_NORMS
 from core.catalog.families.parts import (
@@ -11,7 +12,6 @@ from core.catalog.families.parts import (
     attention,
     dense,
     every_nth,
-    experts,
     kinds,
     note_windows,
     num_layers,

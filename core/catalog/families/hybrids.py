@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.catalog.families.expert_parts import experts, moe_layers
 from core.catalog.families.family import Decoder
-from core.catalog.families.parts import (
-    attention,
-    dense,
-    experts,
-    kinds,
-    listed_kinds,
-    moe_layers,
-    num_layers,
-    stack,
-)
+from core.catalog.families.parts import attention, dense, kinds, listed_kinds, num_layers, stack
 from core.catalog.fields import Fields
 from core.catalog.model import (
     DenseMLP,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from core.catalog.families.expert_parts import experts, moe_layers, shared_experts
 from core.catalog.families.family import Decoder
 from core.catalog.families.mixtures import biased_router
-from core.catalog.families.parts import dense, experts, moe_layers, num_layers, shared_experts, stack
+from core.catalog.families.parts import dense, num_layers, stack
 from core.catalog.fields import Fields
 from core.catalog.model import (
     CompressedAttention,

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from core.catalog.families.expert_parts import experts, moe_layers
 from core.catalog.families.family import Decoder
 from core.catalog.families.latent import latent_attention
 from core.catalog.families.mixtures import biased_router, gated_shared
-from core.catalog.families.parts import (
-    attention,
-    dense,
-    every_nth,
-    experts,
-    kinds,
-    moe_layers,
-    num_layers,
-    one_each,
-    stack,
-)
+from core.catalog.families.parts import attention, dense, every_nth, kinds, num_layers, one_each, stack
 from core.catalog.fields import Fields
 from core.catalog.model import Attention, DenseMLP, Layer, LinearAttention, Mixer, MoE, ShortConvolution
 from core.errors import ConfigError

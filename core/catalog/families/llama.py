@@ -32,15 +32,21 @@ SANDWICH_NORMS: Final = ("attention_norm", "post_attention_norm", "mlp_norm", "p
 
 
 def llama(fields: Fields) -> Decoder:
-    """Llama: one flag puts a bias on all four attention projections, another on the MLP."""
+    """Llama: one flag puts a bias on all four attention projections, another on the MLP.
+
+    Its kin may list layers with a window.
+    """
     both = fields.flag("use_bias", default=False)  # ERNIE has one flag for all
     bias = fields.flag("attention_bias", default=fields.flag("bias", default=both))
     mlp_bias = fields.flag("mlp_bias", default=both)
 
-    def layer(at: Fields, _: str) -> Layer:
-        return Layer(attention(at, qkv_bias=bias, output_bias=bias), dense(at, bias=mlp_bias))
+    def layer(at: Fields, kind: str) -> Layer:
+        mixer = spanned(at, attention(at, qkv_bias=bias, output_bias=bias), kind)
+        return Layer(mixer, dense(at, bias=mlp_bias))
 
-    return Decoder(stack(fields, ["full"] * num_layers(fields), layer))
+    layers = stack(fields, kinds(fields, all_full), layer)
+    note_windows(fields, layers)
+    return Decoder(layers)
 
 
 def mistral(fields: Fields) -> Decoder:
@@ -88,7 +94,7 @@ def has_window(fields: Fields) -> bool:
 def qwen_kinds(fields: Fields) -> list[str]:
     """Windows from max_window_layers on, or as layer_types lists them, if they are switched on."""
     layers = num_layers(fields)
-    if not fields.flag("use_sliding_window", default=False):
+    if not fields.flag("use_sliding_window", default=fields.has("layer_types")):
         return ["full"] * layers
     first = fields.optional_count("max_window_layers") or layers
     return kinds(fields, lambda index: "sliding" if index >= first else "full")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from core.catalog.families.expert_parts import experts, moe_layers, shared_experts
 from core.catalog.families.family import Decoder
 from core.catalog.families.llama import partly_rotated, qwen_kinds
 from core.catalog.families.parts import (
@@ -13,12 +14,9 @@ from core.catalog.families.parts import (
     attention,
     dense,
     every_nth,
-    experts,
     kinds,
-    moe_layers,
     note_windows,
     num_layers,
-    shared_experts,
     spanned,
     stack,
 )

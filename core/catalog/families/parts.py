@@ -1,13 +1,13 @@
-"""Parts that families share: heads, windows, MLPs, experts, and which layer has which."""
+"""Parts that families share: heads, windows, dense MLPs, and which layer has which."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Final, Literal, TypeVar
+from typing import Final, TypeVar
 
 from core.catalog.fields import Fields
-from core.catalog.model import Attention, DenseMLP, Layer, MoE, Norm
+from core.catalog.model import Attention, DenseMLP, Layer, Norm
 from core.errors import ConfigError
 
 Kind = TypeVar("Kind", bound=Hashable)
@@ -111,6 +111,11 @@ def spanned(fields: Fields, mixer: Attention, kind: str) -> Attention:
         return replace(mixer, window=_window(fields))
     if kind == "chunked":
         return replace(mixer, chunk=fields.optional_count("attention_chunk_size"))
+    if kind != "full":
+        raise ConfigError(
+            "layer_types must name kinds of attention for this model type; it names a layer of another "
+            f"kind ({kind}). Correct the config."
+        )
     return mixer
 
 
@@ -190,8 +195,8 @@ def one_each(key: str, values: Sequence[object], layers: int) -> None:
 def note_windows(fields: Fields, layers: Sequence[Layer]) -> None:
     """Say where a window or chunk bounds the cache."""
     mixers = [layer.mixer for layer in layers if isinstance(layer.mixer, Attention)]
-    windows = [mixer.window for mixer in mixers if mixer.window is not None]
-    chunks = [mixer.chunk for mixer in mixers if mixer.chunk is not None]
+    windows = [mixer.window for mixer in mixers if mixer.window]
+    chunks = [mixer.chunk for mixer in mixers if mixer.chunk]
     if windows:
         fields.notes.append(
             f"{len(windows)} of {len(layers)} layers look back {windows[0]:,} tokens at most (sliding "
@@ -213,84 +218,3 @@ def dense(
     """A dense MLP."""
     activation = fields.text("hidden_act") or "silu"
     return DenseMLP(fields.count(key), bias, gated, activation[:40])
-
-
-def experts(
-    fields: Fields,
-    *,
-    router: Literal["plain", "bias"] = "plain",
-    key: str = "moe_intermediate_size",
-    shared: DenseMLP | None = None,
-) -> MoE:
-    """Routed experts; the router has a bias for each expert where it is said so.
-
-    Raises:
-        ConfigError: a token would be sent to more experts than there are.
-    """
-    number, chosen = fields.count("num_experts"), fields.count("num_experts_per_tok")
-    if chosen > number:
-        raise ConfigError(
-            f"num_experts_per_tok must not exceed the number of experts; got {chosen:,} of {number:,}. "
-            "Correct the config."
-        )
-    expert = dense(fields, key=key)
-    return MoE(number, chosen, expert, shared, router_values=number if router == "bias" else 0)
-
-
-def shared_experts(fields: Fields, width: int) -> DenseMLP | None:
-    """``n_shared_experts`` of the routed width, which act as one MLP of their summed width."""
-    number = fields.number_or("n_shared_experts", 0)
-    return (
-        replace(dense(fields, key="moe_intermediate_size"), intermediate_size=number * width)
-        if number
-        else None
-    )
-
-
-def moe_layers(fields: Fields) -> list[bool]:
-    """Which layers have experts, by whichever keys the config says it.
-
-    ``mlp_layer_types`` ("dense" or another word); ``moe_layer_freq`` as a list; ``moe_layers_enum`` or
-    ``moe_layers`` as indices; ``expert_layer_period`` and its offset; ``mlp_only_layers`` with
-    ``decoder_sparse_step``; ``first_k_dense_replace`` with a frequency.
-    """
-    layers = num_layers(fields)
-    named = fields.texts("mlp_layer_types")
-    if named is not None:
-        one_each("mlp_layer_types", named, layers)
-        return [name != "dense" for name in named]
-    listed = fields.value("moe_layer_freq")
-    if isinstance(listed, list):
-        one_each("moe_layer_freq", listed, layers)
-        return [bool(item) for item in fields.counts("moe_layer_freq") or []]
-    chosen = _moe_indices(fields)
-    if chosen is not None:
-        return [index in chosen for index in range(layers)]
-    if fields.has("expert_layer_period"):
-        period, offset = fields.count("expert_layer_period"), fields.number_or("expert_layer_offset", 0)
-        return [index % period == offset for index in range(layers)]
-    first = fields.number_or("first_k_dense_replace", 0)
-    every = fields.optional_count("moe_layer_freq") or 1
-    step = (
-        fields.optional_count("decoder_sparse_step")
-        or fields.optional_count("interleave_moe_layer_step")
-        or 1
-    )
-    without = set(fields.counts("mlp_only_layers") or [])
-    return [
-        index >= first and index % every == 0 and (index + 1) % step == 0 and index not in without
-        for index in range(layers)
-    ]
-
-
-def _moe_indices(fields: Fields) -> set[int] | None:
-    text = fields.value("moe_layers_enum")
-    if isinstance(text, str):
-        parts = text.split(",")
-        if not all(part.strip().isdigit() and len(part) < 8 for part in parts):
-            raise ConfigError(
-                f"moe_layers_enum must be layer numbers with commas; got {text[:60]!r}. Correct the config."
-            )
-        return {int(part) for part in parts}
-    listed = fields.counts("moe_layers")
-    return set(listed) if listed else None

@@ -17,20 +17,11 @@ _NEEDED: Final = (
     "intermediate_size",
     "vocab_size",
 )
-#: Beginnings of keys that speak of layers no Llama has.
+#: Beginnings of keys that speak of layers no Llama has: state spaces, linear attention, encoders.
 _FOREIGN: Final = (
-    "mamba_",
-    "ssm_",
-    "linear_attn",
-    "linear_num",
-    "linear_key",
-    "rwkv",
-    "lru_",
-    "rnn_",
-    "conv_l",
+    *("mamba_", "ssm_", "linear_attn", "linear_num", "linear_key", "rwkv", "lru_", "rnn_", "conv_l", "xlstm"),
+    *("type_vocab_size", "encoder_", "decoder_layers", "d_kv", "relative_attention"),
 )
-#: Keys by which a mixture or latent attention is known -> the model type whose layout it most likely has.
-_LIKE: Final = (("kv_lora_rank", "deepseek_v3"), ("num_experts", "qwen3_moe"))
 
 
 def unknown_family(fields: Fields, model_type: str | None) -> tuple[str, Family]:
@@ -46,7 +37,7 @@ def unknown_family(fields: Fields, model_type: str | None) -> tuple[str, Family]
             f"The layers behind {foreign[0][:60]} cannot be counted for the model type {shown}, which is not "
             "known here. Choose a model type that is."
         )
-    like = next((like for key, like in _LIKE if fields.has(key)), "llama")
+    like = _like(fields)
     needed = _NEEDED if model_type is not None else _NEEDED[:3]
     missing = [key for key in needed if not fields.has(key)]
     if like != "llama" and fields.has("moe_intermediate_size") and "intermediate_size" in missing:
@@ -62,3 +53,14 @@ def unknown_family(fields: Fields, model_type: str | None) -> tuple[str, Family]
     )
     family = FAMILIES[like]
     return like, family if model_type is None else Family(family.read, tied=family.tied)
+
+
+def _like(fields: Fields) -> str:
+    """The model type whose layout a config with such keys most likely has."""
+    if fields.has("kv_lora_rank"):
+        return "deepseek_v3" if fields.has("num_experts") else "minicpm3"
+    if not fields.has("num_experts"):
+        return "llama"
+    if fields.has("n_shared_experts"):
+        return "deepseek"
+    return "qwen3_moe" if fields.has("moe_intermediate_size") else "mixtral"

@@ -57,5 +57,5 @@ def test_a_verdict_needs_a_capacity() -> None:
     large = footprint(spec, H100, batch=1, context=np.array([1, 9]), weights="bf16", kv="bf16")
     assert large.fits is not None
     assert large.fits.tolist() == [False, False]
-    unknown = machine_from(accelerator("rtx-4090"))
+    unknown = machine_from(accelerator("rtx-4080"))
     assert footprint(spec, unknown, batch=1, context=1, weights="bf16", kv="bf16").fits is None

@@ -200,7 +200,7 @@ def test_the_limit_is_a_sentence() -> None:
     [
         ({}, "It fits: 18.7 GiB of 79.6 GiB."),
         ({"model": "llama-3.3-70b"}, "It does not fit: 136 GiB of 79.6 GiB."),
-        ({"accelerator": "rtx-4090"}, "It takes 18.7 GiB. How much this chip offers to software is unknown."),
+        ({"accelerator": "rtx-4080"}, "It takes 18.7 GiB. How much this chip offers to software is unknown."),
     ],
 )
 def test_memory_is_a_sentence(change: dict[str, Any], sentence: str) -> None:
@@ -236,7 +236,7 @@ def test_a_comparison_turned_round_says_the_same(first: Case, second: Case) -> N
         ({"model": "llama-3.3-70b"}, {"model": "llama-3.3-70b"}, "Neither fits. The two do not differ."),
         ({}, {"model": "llama-3.3-70b"}, "Only the first fits."),
         ({"model": "llama-3.3-70b"}, {}, "Only the second fits."),
-        ({"accelerator": "rtx-4090"}, {}, "Whether both fit is unknown."),
+        ({"accelerator": "rtx-4080"}, {}, "Whether both fit is unknown."),
         ({"tp": 2}, {}, "Whether both fit is unknown. No speed to compare."),
     ],
 )

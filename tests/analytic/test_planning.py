@@ -50,7 +50,7 @@ def test_an_unsupported_format_gives_no_time() -> None:
 
 
 def test_an_unknown_capacity_is_no_verdict() -> None:
-    found = made(accelerator="rtx-4090")
+    found = made(accelerator="rtx-4080")
     assert found.fits is None
     assert "is unknown, so is whether this fits" in found.notes[-1]
     assert found.tpot_s is not None

@@ -61,7 +61,7 @@ def test_the_h100_is_the_dense_one_way_one() -> None:
 
 
 def test_what_is_not_known_is_not_derived() -> None:
-    assert accelerator("rtx-4090").capacity_bytes is None
+    assert accelerator("rtx-4080").capacity_bytes is None
     assert "bf16" not in accelerator("t4").peak_flops_per_s
     assert "fp8" not in accelerator("a100-sxm-80gb").peak_flops_per_s
     assert "int4" not in accelerator("h100-sxm-80gb").peak_flops_per_s
@@ -90,7 +90,9 @@ def test_a_price_is_a_dated_span() -> None:
 def test_the_usable_memory_is_near_the_number_on_the_box(id: str) -> None:
     chip = accelerator(id)
     assert chip.capacity_bytes is not None
-    assert 0.91 <= chip.capacity_bytes / GIB / chip.facts["memory"].value <= 1.0
+    # Metal keeps a quarter or a third of a Mac's memory from the GPU.
+    least = 0.66 if chip.kind == "apple" else 0.91
+    assert least <= chip.capacity_bytes / GIB / chip.facts["memory"].value <= 1.0
 
 
 def test_links_have_sources() -> None:

@@ -64,7 +64,7 @@ def test_what_cannot_be_computed_is_null_with_a_reason(capsys: pytest.CaptureFix
     torn = answer(capsys, "--tp", "3")
     assert torn["memory"] is torn["prefill"] is torn["ttft_s"] is torn["fits"] is None
     assert len(torn["violations"]) == 3
-    unknown = answer(capsys, "--accelerator", "rtx-4090")
+    unknown = answer(capsys, "--accelerator", "rtx-4080")
     assert unknown["fits"] is None
     assert unknown["memory"]["capacity_bytes"] is None
 
@@ -145,7 +145,7 @@ def test_everything_wrong_is_said_at_once_with_a_way_out(capsys: pytest.CaptureF
     [
         ([], ["of 79.6 GiB: fits", "waits for compute", "waits for memory", "TTFT", "tokens/s", "Note:"]),
         (["--model", "llama-3.3-70b"], ["does not fit", "Problem: "]),
-        (["--accelerator", "rtx-4090"], ["an unknown capacity: unknown whether it fits"]),
+        (["--accelerator", "rtx-4080"], ["an unknown capacity: unknown whether it fits"]),
         (["--accelerator", "t4"], ["Problem: NVIDIA T4 has no bf16 arithmetic. Choose one of"]),
         (["--pp", "2"], ["plan        tp 1, pp 2, ep 1, dp 1: 2 chips", "stage 2     16 layers"]),
         (["--tp", "3"], ["Problem: The tensor-parallel degree must divide", "Would work: tp"]),

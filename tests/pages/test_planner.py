@@ -85,7 +85,7 @@ def test_a_model_too_large_says_so_and_offers_what_would_help(open_app: Open) ->
 
 
 def test_an_unknown_capacity_is_unknown_and_never_zero(open_app: Open) -> None:
-    app = planner(open_app, a="rtx-4090", v="1")
+    app = planner(open_app, a="rtx-4080", v="1")
     assert tiles(app)["Memory"]["value"] == "Fits? Unknown"
     assert tiles(app)["Users"]["value"] == "unknown"
     assert tiles(app)["Context"]["value"] == "unknown"

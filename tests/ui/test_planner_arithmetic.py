@@ -73,8 +73,8 @@ def test_the_neighbours_prove_how_many_users_fit() -> None:
 
 
 def test_a_number_that_cannot_be_said_is_a_sentence() -> None:
-    unknown = found_for(Scenario(accelerator="rtx-4090"))
-    with pytest.raises(ScenarioError, match=r"usable memory, which is unknown for NVIDIA GeForce RTX 4090"):
+    unknown = found_for(Scenario(accelerator="rtx-4080"))
+    with pytest.raises(ScenarioError, match=r"usable memory, which is unknown for NVIDIA GeForce RTX 4080"):
         worked_number(unknown, "Users")
     no_bf16 = found_for(Scenario(model="qwen3-0.6b", accelerator="t4"))
     with pytest.raises(FormatError, match="NVIDIA T4 has no bf16 arithmetic"):

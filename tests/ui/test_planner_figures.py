@@ -45,7 +45,7 @@ def test_a_memory_that_is_too_small_says_how_much_is_missing() -> None:
 
 
 def test_an_unknown_capacity_is_no_frame_and_no_zero() -> None:
-    picture = memory_bar(need(Scenario(accelerator="rtx-4090")), "NVIDIA GeForce RTX 4090")
+    picture = memory_bar(need(Scenario(accelerator="rtx-4080")), "NVIDIA GeForce RTX 4090")
     assert picture.legend[-1].value == "unknown"
     assert "unknown" in picture.alt
     assert ("usable memory", None, None) in picture.rows

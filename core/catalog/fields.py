@@ -137,7 +137,16 @@ class Fields:
         return None if value is None else self.whole(key, value, least=1)
 
     def number_or(self, key: str, default: int) -> int:
-        """A whole number from 0 (for what may be switched off), or the model type's or this default."""
+        """A whole number from 0 (for what may be switched off), or the model type's or this default.
+
+        The model type's default is said in a note.
+        """
+        if not self.has(key) and key in self.defaults:
+            return self.count_or(key, self.defaults[key])
+        return self.quiet_number(key, default)
+
+    def quiet_number(self, key: str, default: int) -> int:
+        """The same without a note: for what is in no count."""
         value = self.value(key)
         return self.defaults.get(key, default) if value is None else self.whole(key, value, least=0)
 

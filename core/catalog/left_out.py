@@ -47,7 +47,7 @@ def _rotary(spec: ModelSpec) -> tuple[Part, ...]:
 
 def _draft(spec: ModelSpec, family: Family, fields: Fields) -> tuple[Part, ...]:
     """Modules that guess further tokens: a layer each, and the matrix that joins their two inputs."""
-    modules = fields.number_or("num_nextn_predict_layers", 0)
+    modules = fields.quiet_number("num_nextn_predict_layers", 0)
     if not modules:
         return ()
     if family.draft == "none":
@@ -96,7 +96,7 @@ def _scales(
 
     own = {layer: scales(_tensors(layer, hidden)) for layer in dict.fromkeys(spec.layers)}
     parts = [Part(SCALES, sum(own[layer] for layer in spec.layers))]
-    modules = fields.number_or("num_nextn_predict_layers", 0)
+    modules = fields.quiet_number("num_nextn_predict_layers", 0)
     if modules and family.draft == "deepseek":
         layer = _draft_layer(spec)
         # The joining matrix is stored in 16 bits, except where it is two matrices (hyper-connections).

@@ -140,7 +140,7 @@ def kinds(fields: Fields, default: Callable[[int], str]) -> list[str]:
     listed = fields.texts("layer_types")
     if listed is not None:
         # Some lists go on with the layers of a draft module.
-        drafts = fields.number_or("num_nextn_predict_layers", 0)
+        drafts = fields.quiet_number("num_nextn_predict_layers", 0)
         own = listed[:layers] if len(listed) == layers + drafts else listed
         return listed_kinds("layer_types", own, layers)
     flags = fields.counts("hybrid_layer_pattern")

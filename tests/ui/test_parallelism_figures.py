@@ -1,5 +1,6 @@
 """The pictures of page 19: tanks to scale for every plan, what is not drawn is said, and the curve."""
 
+import doctest
 import re
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -10,6 +11,7 @@ from core.lesson.quantities.chip_plan import ChipsOfStage, SpeedUp
 from core.ui.figures.chip_speed_up import chip_speed_up
 from core.ui.figures.mark_scale import Marks
 from core.ui.figures.plan_chips import PlanShape, plan_chips
+from core.ui.lesson import plan_offers
 from core.ui.picture import Picture
 
 GIB = 2**30
@@ -67,7 +69,7 @@ def test_a_tank_is_filled_to_scale() -> None:
     markup = drawn_inside(plan_chips([CHIPS], shape(), "A chip"))
     parts = {part: heights(markup, part)[0] for part in ("weights", "kv", "activations", "overhead")}
     assert parts["weights"] / parts["kv"] == pytest.approx(2, rel=0.02)
-    assert sum(parts.values()) == pytest.approx(33, abs=0.5)  # half of 64 GiB in a tank of 66
+    assert sum(parts.values()) == pytest.approx(42, abs=0.5)  # half of 64 GiB in a tank of 84
     assert "all that a chip holds" not in markup
 
 
@@ -77,7 +79,7 @@ def test_a_tank_that_overflows_shows_the_edge() -> None:
     assert "all that a chip holds" in markup
     assert "more than the 16.0 GiB" in picture.alt
     filled = [heights(markup, part)[0] for part in ("weights", "kv", "activations", "overhead")]
-    assert sum(filled) == pytest.approx(66, abs=0.5)
+    assert sum(filled) == pytest.approx(84, abs=0.5)
 
 
 def test_what_lies_on_a_chip_and_what_it_does_is_said() -> None:
@@ -120,3 +122,8 @@ def test_the_efficiency_stands_beside_each_point() -> None:
     assert ">80 %<" in markup
     assert ">60 %<" in markup
     assert ">100 %<" not in markup
+
+
+def test_examples_hold() -> None:
+    assert doctest.testmod(plan_offers).attempted == 2
+    assert doctest.testmod(plan_offers).failed == 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from core.analytic.constraints import Load, violations
 from core.analytic.deployment import pass_on_chips
 from core.analytic.machine import Machine
 from core.analytic.parallel import ONE_CHIP, ParallelPlan, Stage, stages
@@ -161,6 +162,24 @@ def pipeline_speed_ups(case: LessonCase) -> list[SpeedUp]:
         FormatError: the machine lacks the arithmetic.
     """
     return _speed_ups(case, [ParallelPlan(pp=pp) for pp in DEGREES if pp <= _MOST_STAGES])
+
+
+def works(case: LessonCase, plan: ParallelPlan) -> bool:
+    """Whether nothing speaks against a plan of serving the scenario's load.
+
+    Raises:
+        FormatError: a format is unknown, or not for its use.
+    """
+    one = replace(case.scenario, count=1, tp=1, pp=1, ep=1)
+    return _works(_Question(one, case.model, case.machine), plan)
+
+
+@lru_cache(maxsize=512)
+def _works(question: _Question, plan: ParallelPlan) -> bool:
+    scenario = question.scenario
+    context = scenario.input_tokens + scenario.output_tokens
+    load = Load(scenario.batch, context, scenario.weights, scenario.kv)
+    return not violations(question.model, plan, question.machine, load)
 
 
 def degree_up_to(case: LessonCase, most: int) -> int:

@@ -16,9 +16,9 @@ from core.units import format_gib, format_seconds, significant
 _WIDTH: Final = 560
 _LEFT: Final = 6
 _RIGHT: Final = 554
-_TOP: Final = 24
+_TOP: Final = 28
 #: Of a stage: its first line of words, its tanks, its second line, and the way to the next stage.
-_HEAD, _TANK, _FOOT, _GAP = 20, 66, 24, 26
+_HEAD, _TANK, _FOOT, _GAP = 22, 84, 26, 26
 _STAGE: Final = _HEAD + _TANK + _FOOT + _GAP
 _MOST_CHIPS: Final = 8
 _MOST_STAGES: Final = 3

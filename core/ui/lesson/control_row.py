@@ -156,7 +156,7 @@ def stops(control: Control, value: int) -> Sequence[int]:
 
 def _changed(lesson: Lesson, control: Control) -> None:
     value = st.session_state[f"{lesson.id}_{control.name}"]
-    if control.name in _DEGREES and isinstance(value, int) and value > 0:
+    if control.name in _DEGREES and type(value) is int and control.low <= value <= control.high:
         # More chips a replica, not fewer replicas; the count follows.
         degree = cast('Literal["tp", "pp"]', control.name)
         split = with_degree(record.current(), degree, value)

@@ -7,11 +7,10 @@ from typing import Final
 
 from core.analytic.parallel import ParallelPlan
 from core.analytic.plan_on_chips import PlanOnChips
-from core.analytic.split_rules import split_violations
 from core.catalog.feed_forward import MoE
 from core.errors import UserError
 from core.lesson.amount import LessonCase
-from core.lesson.quantities.chip_plan import plan_of
+from core.lesson.quantities.chip_plan import plan_of, works
 from core.ui import choice_list, prose
 from core.ui.choice_list import Offer
 from core.ui.scenario import record
@@ -38,8 +37,18 @@ def show(case: LessonCase) -> None:
     except UserError:  # the picture says it
         return
     prose.paragraph(_summary(case, found))
+    if found.plan.ttft_s is not None:
+        _notes(case, found)
+    _offers(case, found)
+
+
+def _notes(case: LessonCase, found: PlanOnChips) -> None:
     known = {*case.model.notes, *case.machine.notes}
     prose.small(" ".join(note for note in found.plan.notes if note not in known))
+
+
+def _offers(case: LessonCase, found: PlanOnChips) -> None:
+    """The reasons against the plan, and other plans."""
     against = found.plan.violations
     if against:
         prose.paragraph("", strong="Against this plan")
@@ -81,11 +90,7 @@ def _plans(case: LessonCase, found: PlanOnChips) -> Iterator[tuple[ParallelPlan,
         return
     has_experts = any(isinstance(layer.feed_forward, MoE) for layer in case.model.layers)
     listed = (*_EXPERTS, *_DENSE) if has_experts else _DENSE
-    fitting = [
-        (plan, says)
-        for plan, says in listed
-        if plan != found.parallel and not split_violations(case.model, plan)
-    ]
+    fitting = [(plan, says) for plan, says in listed if plan != found.parallel and works(case, plan)]
     yield from fitting[:_MOST]
 
 

@@ -61,7 +61,7 @@ def gains(case: LessonCase) -> list[Gain]:
 def _gains(case: LessonCase, workloads: Mapping[str, tuple[int, int, int]]) -> list[Gain]:
     """All workloads in one sweep: a large model's table costs the same for one as for all."""
     users, prompts, answers = np.array(list(workloads.values()), np.float64).T
-    formats = {"weights": case.scenario.weights, "kv": case.scenario.kv}
+    weights, kv = case.scenario.weights, case.scenario.kv
     earlier, later = (
         speed(
             case.model,
@@ -69,11 +69,14 @@ def _gains(case: LessonCase, workloads: Mapping[str, tuple[int, int, int]]) -> l
             batch=users,
             input_tokens=prompts,
             output_tokens=answers,
-            **formats,
+            weights=weights,
+            kv=kv,
         )
         for setting in ("earlier", "later")
     )
-    need = footprint(case.model, chip(case, "later"), batch=users, context=prompts + answers, **formats)
+    need = footprint(
+        case.model, chip(case, "later"), batch=users, context=prompts + answers, weights=weights, kv=kv
+    )
     share = earlier.ttft_s / earlier.end_to_end_s
     return [
         Gain(

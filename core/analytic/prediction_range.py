@@ -31,6 +31,23 @@ _QUANTILE: Final = 0.84
 _ENOUGH: Final = 12
 #: How much wider the logarithm of the range is outside what was published, for each reason.
 _OUTSIDE: Final = 1.5
+#: The classes of chips that published rows of each regime are of, and what the regime is about.
+KINDS_SEEN: Final[Mapping[Regime, tuple[str, ...]]] = {
+    "decode_single": ("hbm", "gddr", "amd", "apple", "lpddr"),
+    "decode_parallel": ("hbm", "gddr", "amd"),
+    "decode_batch": ("hbm", "gddr", "amd", "apple"),
+    "prefill": ("hbm", "gddr", "apple"),
+    "eager": ("hbm", "gddr", "lpddr"),
+    "processor": ("cpu",),
+}
+_WORDS: Final[Mapping[Regime, str]] = {
+    "decode_single": "one user",
+    "decode_parallel": "a split model",
+    "decode_batch": "a batch",
+    "prefill": "a prompt's time",
+    "eager": "an eager framework",
+    "processor": "a processor",
+}
 #: The largest batch and the longest prompt of the published rows.
 _LARGEST_BATCH: Final = 2048
 _LONGEST_CONTEXT: Final = 32_768
@@ -129,18 +146,21 @@ def prediction_range(seconds: float, at: Conditions, *, prefill: bool = False) -
     >>> prediction_range(0.010, Conditions("other")).reasons
     ('no published measurement is of such an accelerator',)
     """
-    width = half_widths()[regime(at, prefill=prefill)] * widening(at)
-    return Range(seconds * math.exp(-width), seconds * math.exp(width), outside(at))
+    found = regime(at, prefill=prefill)
+    width = half_widths()[found] * widening(at, found)
+    return Range(seconds * math.exp(-width), seconds * math.exp(width), outside(at, found))
 
 
-def widening(at: Conditions) -> float:
+def widening(at: Conditions, of: Regime) -> float:
     """How many times as wide the logarithm of the range is as inside the data."""
-    return float(_OUTSIDE ** len(outside(at)))
+    return float(_OUTSIDE ** len(outside(at, of)))
 
 
-def outside(at: Conditions) -> tuple[str, ...]:
+def outside(at: Conditions, of: Regime) -> tuple[str, ...]:
     """Why a scenario is outside what was published; empty where it is inside."""
+    seen = at.kind == "other" or at.kind in KINDS_SEEN[of]
     checks = {
+        f"no published measurement of {_WORDS[of]} is of such a chip": not seen,
         "no published measurement is of such an accelerator": at.kind == "other",
         "the chip is announced and nobody has measured it": at.announced,
         f"no published batch is above {_LARGEST_BATCH:,}": at.batch > _LARGEST_BATCH,

@@ -8,13 +8,16 @@ import pytest
 
 from core.analytic.prediction_range import (
     COVERED,
+    KINDS_SEEN,
     Conditions,
     half_width,
     half_widths,
     outside,
     prediction_range,
     regime,
+    regime_of_run,
 )
+from core.analytic.validation.runs import published_runs
 
 USUAL = Conditions("hbm")
 
@@ -48,10 +51,23 @@ def test_the_range_is_even_in_the_logarithm() -> None:
 )
 def test_outside_of_the_data_it_says_so_and_widens(change: dict[str, object], word: str) -> None:
     at = replace(USUAL, **change)  # type: ignore[arg-type]
-    (reason,) = outside(at)
+    (reason,) = outside(at, regime(at))
     assert word in reason
     width = half_widths()[regime(at)]
     assert math.log(prediction_range(1.0, at).high_s) == pytest.approx(1.5 * width)
+
+
+def test_classes_of_chips_that_were_seen_are_those_of_the_data() -> None:
+    runs = published_runs().runs
+    for name in COVERED:
+        assert {run.chip.kind for run in runs if regime_of_run(run) == name} == set(KINDS_SEEN[name])
+
+
+def test_a_prompt_on_a_chip_whose_prompts_nobody_timed() -> None:
+    assert prediction_range(1.0, Conditions("cpu"), prefill=True).reasons == (
+        "no published measurement of a prompt's time is of such a chip",
+    )
+    assert prediction_range(1.0, Conditions("cpu")).reasons == ()
 
 
 def test_two_reasons_widen_twice() -> None:

@@ -109,7 +109,9 @@ def _half_widths(of: Design, errors: Array) -> Array:
             found[~others & (regimes == regime)] = half_width(
                 errors[others & (regimes == regime)], errors[others]
             )
-    return np.asarray(found * np.array([widening(_conditions(load)) for load in of.loads]))
+    return np.asarray(
+        found * np.array([widening(_conditions(load), regime_of_run(load.run)) for load in of.loads])
+    )
 
 
 def _conditions(load: Workload) -> Conditions:
@@ -145,7 +147,7 @@ def judge_others(loads: Sequence[Workload], known: Sequence[Workload]) -> Judgem
     errors = leave_sources_out(design(known)) - of.observed[~new]
     regimes = np.array([regime_of_run(load.run) for load in everything])
     widths = np.array([half_width(errors[regimes[~new] == r], errors) for r in regimes[new]])
-    widths = widths * np.array([widening(_conditions(load)) for load in loads])
+    widths = widths * np.array([widening(_conditions(load), regime_of_run(load.run)) for load in loads])
     return Judgement(tuple(load.run for load in loads), np.exp(predicted[new]), widths, np.exp(baseline[new]))
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from core.analytic.planner_room import MOST_USERS
 from core.ui.number_tiles import Tile, Tone
+from core.ui.planner import ranges
 from core.ui.planner.found import Found
 from core.units import format_gib, format_seconds, significant
 
@@ -22,12 +23,14 @@ UNKNOWN: Final = "unknown"
 
 
 def tiles(found: Found) -> tuple[Tile, ...]:
-    """The six numbers."""
+    """The six numbers, those of time with their range."""
+    worth = ranges.value(found)
+    rates = ranges.rates_between(worth.tpot, found.case.scenario.batch)
     return (
         _memory(found),
-        _seconds("TTFT", found.plan.ttft_s, "time to first token"),
-        _seconds("TPOT", found.plan.tpot_s, "time per token after it"),
-        _rate(found),
+        _seconds("TTFT", found.plan.ttft_s, "time to first token", ranges.between(worth.ttft)),
+        _seconds("TPOT", found.plan.tpot_s, "time per token after it", ranges.between(worth.tpot)),
+        _rate(found, rates),
         _users(found),
         _context(found),
     )
@@ -48,16 +51,22 @@ def _tone(name: str) -> Tone:
     return "good" if name == "good" else "bad"
 
 
-def _seconds(name: str, seconds: float | None, meaning: str) -> Tile:
-    return Tile(name, UNKNOWN if seconds is None else format_seconds(seconds), meaning)
+def _seconds(name: str, seconds: float | None, meaning: str, between: str) -> Tile:
+    return Tile(name, UNKNOWN if seconds is None else format_seconds(seconds), _with(meaning, between))
 
 
-def _rate(found: Found) -> Tile:
+def _with(meaning: str, between: str) -> str:
+    return f"{meaning}: {between}" if between else meaning
+
+
+def _rate(found: Found, between: str) -> Tile:
     rate, scenario = found.plan.tokens_per_s, found.case.scenario
     users = "one user" if scenario.batch == 1 else f"all {scenario.batch:,} users"
     if scenario.count > 1:
         users = f"{users} of one chip"
-    return Tile("Tokens/s", UNKNOWN if rate is None else significant(rate), f"written for {users}")
+    return Tile(
+        "Tokens/s", UNKNOWN if rate is None else significant(rate), _with(f"written for {users}", between)
+    )
 
 
 def _users(found: Found) -> Tile:

@@ -21,7 +21,7 @@ from core.ui.figures.memory_bar import memory_bar
 from core.ui.figures.roofline import Pass, roofline
 from core.ui.picture import Picture
 from core.ui.plain import plain
-from core.ui.planner import arithmetic, comparison, levers, link, numbers
+from core.ui.planner import arithmetic, comparison, levers, link, numbers, ranges
 from core.ui.planner.found import Found, find
 from core.ui.scenario import bar, record
 
@@ -106,6 +106,8 @@ def _answer(found: Found, pictures: _Pictures) -> None:
         on_choose=_choose,
     )
     _arithmetic(found)
+    if said := ranges.sentence(ranges.value(found), found.case.scenario.batch):
+        prose.small(said)
     _limits(found)
     for violation in found.plan.violations:
         st.error(plain(violation))

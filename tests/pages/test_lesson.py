@@ -9,7 +9,9 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Widget
 
 from core.errors import JobError
+from core.lab.compare import Comparison, compare
 from core.lab.job import JobSnapshot, JobState
+from core.lab.record import RunRecord
 from core.lesson.course import course
 from core.lesson.exercise import draw
 from core.lesson.lesson import Lesson
@@ -436,6 +438,23 @@ def test_two_runs_follow_each_other_and_their_texts_are_compared(open_app: Open,
     assert "Both runs wrote the same 24 tokens" in text
     for label in ("A token without a cache", "A token with a cache", "Without / with"):
         assert label in text
+
+
+def test_lines_that_a_slow_host_left_out_are_named(
+    open_app: Open, lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.lesson.measures.compare", _without_operators)
+    app = measure(open_app("roofline"), "roofline")
+    for _ in lessons()["roofline"].measurement.runs:
+        lab.finish(the_job(lab))
+        look_again(app)
+    text = words(app)
+    assert plain("This run has no numbers for: One token, Short prompt") in text
+    assert "A slow host leaves out the timing" in text
+
+
+def _without_operators(record: RunRecord) -> Comparison:
+    return replace(compare(record), prefill=(), decode=())
 
 
 def test_a_noisy_run_is_told_and_has_no_verdict(open_app: Open, lab: FakeLab) -> None:

@@ -98,8 +98,15 @@ def _where(record: RunRecord) -> str:
 
 def _results(lesson: Lesson, found: Sequence[RunRecord]) -> None:
     by_name = {run.name: record for run, record in zip(lesson.measurement.runs, found, strict=True)}
-    lines = [_line(measure, by_name) for measure in lesson.measurement.measures]
-    side_by_side.show([line for line in lines if line is not None])
+    lines = {measure.label: _line(measure, by_name) for measure in lesson.measurement.measures}
+    side_by_side.show([line for line in lines.values() if line is not None])
+    if missing := [label for label, line in lines.items() if line is None]:
+        st.caption(
+            plain(
+                f"This run has no numbers for: {', '.join(missing)}. A slow host leaves out the timing of "
+                "single operators; measure again when it is less busy."
+            )
+        )
     for check in lesson.measurement.checks:
         checked = CHECKS[check.measure][0]([by_name[name] for name in check.runs])
         sign = ":material/check_circle:" if checked.holds else ":material/error:"
@@ -121,7 +128,7 @@ def _line(measure: Measure, by_name: dict[str, RunRecord]) -> Quantity | None:
         predicted=row.predicted.text,
         measured=row.measured.text,
         ratio=row.ratio,
-        spread=(row.low.value / predicted, row.high.value / predicted),
+        spread=None if row.low == row.high else (row.low.value / predicted, row.high.value / predicted),
     )
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from core.catalog.model import Attention
+from core.engine import native_attention
 from core.engine.batch import Batch, Span
 from core.engine.kv_cache import KVLayer
 
@@ -120,7 +121,13 @@ def _by_sequence(backend: _Heads, queries: Tensor, pool: KVLayer, shape: Attenti
 def _attend(backend: _Heads, queries: Tensor, pool: KVLayer, shape: Attention, span: Span) -> Tensor:
     # A lone new token needs no mask: its window is a shorter view.
     first = max(0, span.context - shape.window) if shape.window and span.new_tokens == 1 else 0
-    keys, values = backend.heads(pool.read(span.where(first), queries.dtype), queries.dtype)
+    where = span.where(first)
+    if (
+        span.new_tokens == 1
+        and (attended := native_attention.attend(queries, pool, shape, where)) is not None
+    ):
+        return attended
+    keys, values = backend.heads(pool.read(where, queries.dtype), queries.dtype)
     if span.new_tokens == 1:
         return _attend_one(queries, keys, values, shape)
     return _attend_many(queries, keys, values, shape, span)

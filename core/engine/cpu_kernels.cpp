@@ -10,60 +10,16 @@
 // memory. For one row it then takes little more than the time in which memory delivers the bytes.
 // The other two are small, and torch needs several calls for each.
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <vector>
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+
+#include "cpu_lanes.h"
+
+using namespace lanes;
 
 namespace {
 
-constexpr long kLanes = 16;       // numbers that are worked on together
-constexpr long kAhead = 2048;     // bytes between what is asked for and what is used
-constexpr long kRowsAlone = 8;    // rows that are not worth a second thread
-
-typedef int8_t Bytes __attribute__((vector_size(kLanes)));
-typedef int16_t Shorts __attribute__((vector_size(2 * kLanes)));
-typedef int32_t Ints __attribute__((vector_size(4 * kLanes)));
-typedef float Floats __attribute__((vector_size(4 * kLanes)));
-
-template <typename Vector>
-inline Vector load(const void* from) {
-    Vector vector;
-    std::memcpy(&vector, from, sizeof vector);
-    return vector;
-}
-
-inline float total(Floats values) {
-    float sum = 0;
-    for (long lane = 0; lane < kLanes; ++lane) sum += values[lane];
-    return sum;
-}
-
-inline float from_bf16(uint16_t half) {
-    const uint32_t bits = static_cast<uint32_t>(half) << 16;
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-// To the nearest, ties to even; a NaN stays one.
-inline uint16_t to_bf16(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits >> 16) | 64);
-    return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-inline Floats widened(Bytes bytes) {
-#if defined(__AVX512F__)
-    return (Floats)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32((__m128i)bytes));
-#else  // in steps of a factor of two, each of which compilers know
-    const Ints whole = __builtin_convertvector(__builtin_convertvector(bytes, Shorts), Ints);
-    return __builtin_convertvector(whole, Floats);
-#endif
-}
+constexpr long kAhead = 2048;   // bytes between what is asked for and what is used
+constexpr long kRowsAlone = 8;  // rows that are not worth a second thread
 
 struct Matrix {
     const int8_t* bytes;     // [outputs, inputs]

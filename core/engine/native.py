@@ -14,7 +14,7 @@ import logging
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,9 @@ from core.engine.quantise import Rows8
 from core.storage import cache_folder, write_atomically
 
 _LOG: Final = logging.getLogger(__name__)
-_SOURCE: Final = Path(__file__).with_name("cpu_kernels.cpp")
+_FOLDER: Final = Path(__file__).parent
+_SOURCES: Final = ("cpu_kernels.cpp", "cpu_attention.cpp")
+_HEADER: Final = "cpu_lanes.h"
 _COMPILERS: Final = ("g++", "clang++", "c++")
 #: Sums may be taken in any order, so that sixteen of them grow together.
 _FLAGS: Final = (
@@ -54,6 +56,7 @@ class Kernels:
     int8_product: Callable[..., None]
     rms_norm: Callable[..., None]
     turn: Callable[..., None]
+    attend: Mapping[tuple[torch.dtype, torch.dtype], Callable[..., None]]  # by formats of query and cache
 
 
 class NativeByteLinear(ByteLinear):
@@ -116,9 +119,16 @@ def kernels() -> Kernels | None:
     library.int8_product.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_long] * 3
     library.rms_norm.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 2 + [ctypes.c_float]
     library.turn.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 4
-    for function in (library.int8_product, library.rms_norm, library.turn):
+    attend = {
+        (torch.bfloat16, torch.bfloat16): library.attend_bf16,
+        (torch.bfloat16, torch.int8): library.attend_int8,
+        (torch.float32, torch.float32): library.attend_fp32,
+    }
+    for function in attend.values():
+        function.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_long] * 5
+    for function in (library.int8_product, library.rms_norm, library.turn, *attend.values()):
         function.restype = None
-    return Kernels(library.int8_product, library.rms_norm, library.turn)
+    return Kernels(library.int8_product, library.rms_norm, library.turn, attend)
 
 
 def _compiled() -> Path:
@@ -137,17 +147,18 @@ def _compiled() -> Path:
 
 
 def _compile(compiler: str, target: Path) -> None:
-    command = [compiler, *_FLAGS, str(_SOURCE), "-o", str(target)]
+    command = [compiler, *_FLAGS, *(str(_FOLDER / name) for name in _SOURCES), "-o", str(target)]
     # Nothing in the command comes from a user: a found compiler, our flags, our source.
     subprocess.run(command, check=True, capture_output=True, timeout=_COMPILE_S)  # noqa: S603
 
 
 def _key() -> str:
-    """The source, the flags, and what the processor can do: code for one may not run on another."""
+    """The sources, the flags, and what the processor can do: code for one may not run on another."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:  # not Linux
         lines = [f"flags {platform.processor()} {platform.machine()}"]
     able = next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())
-    text = f"{_SOURCE.read_text()}{_FLAGS}{able}"
+    sources = "".join((_FOLDER / name).read_text() for name in (*_SOURCES, _HEADER))
+    text = f"{sources}{_FLAGS}{able}"
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

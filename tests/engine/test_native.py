@@ -8,8 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.engine import native
-from core.engine.linear import make_linear
+from core.catalog.model import Attention
+from core.engine import native, native_attention
+from core.engine.kv_cache import make_layer
+from core.engine.linear import DTYPES, make_linear
 from core.engine.quantise import Rows8, rows8
 
 pytestmark = pytest.mark.torch
@@ -136,3 +138,55 @@ def test_it_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     native.kernels.cache_clear()
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("it was there"))
     assert native.kernels() is not None
+
+
+@needs_compiler
+@pytest.mark.parametrize(("query", "kv"), [("bf16", "bf16"), ("bf16", "int8"), ("fp32", "fp32")])
+@pytest.mark.parametrize("count", [1, 5, 16, 17, 95, 300])
+@pytest.mark.parametrize("heads", [(9, 3, 64), (2, 2, 16), (8, 1, 128)])
+@torch.inference_mode()
+def test_attention_is_that_of_torch_wherever_the_slots_lie(
+    heads: tuple[int, int, int], count: int, query: str, kv: str
+) -> None:
+    torch.manual_seed(count)
+    shape, dtype = Attention(*heads), DTYPES[query]
+    layer = make_layer(2 * count + 3, shape, kv, torch.device("cpu"))
+    slots = torch.randperm(2 * count + 3)[:count]
+    layer.write(slots, torch.randn(count, 2 * shape.kv_features).to(dtype) * 2)
+    if kv != "int8":  # what nobody wrote must not be read
+        others = torch.ones(2 * count + 3, dtype=torch.bool)
+        others[slots] = False
+        layer.tensors[0][others] = float("nan")
+    asked = torch.randn(1, shape.query_features).to(dtype)
+    ours = native_attention.attend(asked, layer, shape, slots)
+    assert ours is not None
+    keys, values = layer.read(slots, torch.float32).double().unsqueeze(1).unbind()
+    folded = asked.double().view(1, shape.num_kv_heads, -1, shape.head_dim)
+    exact = torch.nn.functional.scaled_dot_product_attention(folded, keys, values).view(1, -1)
+    assert (ours.double() - exact).abs().max() <= (2**-8 if query == "bf16" else 1e-5) * exact.abs().max()
+
+
+@needs_compiler
+@torch.inference_mode()
+def test_slots_that_follow_one_another_are_the_same_slots() -> None:
+    shape = Attention(4, 2, 32)
+    layer = make_layer(64, shape, "bf16", torch.device("cpu"))
+    layer.write(torch.arange(64), torch.randn(64, 2 * shape.kv_features).bfloat16())
+    asked = torch.randn(1, shape.query_features).bfloat16()
+    listed = native_attention.attend(asked, layer, shape, torch.arange(7, 50))
+    assert listed is not None
+    sliced = native_attention.attend(asked, layer, shape, slice(7, 50))
+    assert sliced is not None
+    assert torch.equal(listed, sliced)
+
+
+@torch.inference_mode()
+def test_formats_and_widths_without_a_kernel_are_left_to_torch() -> None:
+    for shape, kv in (
+        (Attention(2, 1, 32), "fp16"),
+        (Attention(2, 1, 8), "bf16"),
+        (Attention(2, 1, 32), "int4"),
+    ):
+        layer = make_layer(4, shape, kv, torch.device("cpu"))
+        asked = torch.randn(1, shape.query_features).bfloat16()
+        assert native_attention.attend(asked, layer, shape, slice(0, 4)) is None

@@ -113,7 +113,9 @@ def _edges(drawing: Drawing, x: Scale, memory: ChipMemory) -> None:
     end, edge = x(memory.capacity_bytes / GIB), x(memory.budget_bytes / GIB)
     frame = [(_LEFT, _TOP), (end, _TOP), (end, _TOP + _BAR), (_LEFT, _TOP + _BAR), (_LEFT, _TOP)]
     drawing.path(frame, "thin line-ink")
-    drawing.path([(edge, _TOP - 8), (edge, _TOP + _BAR + 4)], "solid line-decode", hover="the engine's edge")
+    # On a ground of the page's own, so that it stands out where the bar runs past it.
+    drawing.rectangle(edge - 3.5, _TOP - 8, 7, _BAR + 12, "fill-page")
+    drawing.rectangle(edge - 1.5, _TOP - 8, 3, _BAR + 12, "fill-decode", hover="the engine's edge")
     drawing.text(
         edge + 2, _TOP - 14, f"edge: {format_gib(memory.budget_bytes)}", "fill-ink strong", anchor="end"
     )

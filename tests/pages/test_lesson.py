@@ -29,7 +29,7 @@ pytestmark = pytest.mark.page
 
 STEMS = tuple(lessons())
 #: Pages that time passes on the visitor's chip, and so need its arithmetic.
-TIMED = ("prefill_and_decode", "kv_cache")
+TIMED = ("prefill_and_decode", "roofline", "kv_cache")
 EXTREMES = (
     {"i": "1", "o": "1"},
     {"i": "2000000", "o": "1000000", "b": "65536"},
@@ -237,6 +237,20 @@ def test_the_extremes_are_drawn(open_app: Open, stem: str, params: dict[str, str
     assert not app.error
     assert not app.warning
     assert "nan" not in " ".join(alts(app))
+
+
+@pytest.mark.parametrize("stem", ("one_token", "inside_a_gpu", "roofline"))
+@pytest.mark.parametrize(
+    "model", ["mamba-2.8b", "kimi-k3", "deepseek-v4-flash", "qwen3-next-80b-a3b", "gemma-2-9b"]
+)
+def test_every_family_of_models_is_drawn(open_app: Open, stem: str, model: str) -> None:
+    app = show_me(open_app(stem, m=model), stem)
+    assert len(alts(app)) == 2
+    assert not app.error
+    for index, formula in enumerate(lessons()[stem].worked):  # a number that does not apply is a sentence
+        if index:
+            settled(app.segmented_control(key=f"{stem}_number").set_value(formula.name).run())
+        assert all(error.value.endswith(".") for error in app.error)
 
 
 @pytest.mark.parametrize("stem", TIMED)

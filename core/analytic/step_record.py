@@ -27,7 +27,7 @@ class StepRecord:
         pages_used, pages_free: KV pages during the step; a contiguous cache is one page a sequence.
         device_s: time on the device. host_s: wall time of the step, from its first instruction
             until its tokens are on the host.
-        num_waiting: requests that had arrived and were not in the step. num_preempted: sequences that
+        num_waiting: requests that had arrived and held no pages. num_preempted: sequences that
             lost their pages to others before it. shared_tokens: prompt tokens that began to share
             pages with an earlier request, so that they were not computed.
         drafted_tokens, accepted_tokens: guesses that it verified, and those that were right.

@@ -11,9 +11,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from core.analytic.batching_policy import Continuous, Policy, Queue
 from core.analytic.step_record import PREFILL_TOKENS
 from core.engine.pages import Copy, PageAllocator
-from core.engine.policy import Continuous, Policy, Queue
 from core.engine.run import Run
 from core.engine.speculation import Speculator
 from core.errors import RequestError
@@ -28,6 +28,7 @@ class Serving:
         step_tokens: the most tokens that a step computes; longer prompts are read in pieces.
         cache_tokens: slots of the cache; room for ``max_sequences`` of the longest if None. A contiguous
             cache gives each sequence as many as the longest request may need.
+        share: look for pages that already hold the beginning of a request, a preempted one's own included.
         speculator: guesses tokens that the model then verifies; None for one token after the other.
     """
 
@@ -35,6 +36,7 @@ class Serving:
     max_sequences: int = 8
     step_tokens: int = PREFILL_TOKENS
     cache_tokens: int | None = None
+    share: bool = True
     speculator: Speculator | None = None
 
     def __post_init__(self) -> None:
@@ -112,7 +114,8 @@ class Scheduler:
         while self.waiting and plan.budget and len(self.running) < self.serving.max_sequences:
             run = self.waiting[0]
             sequence = run.sequence
-            sequence.num_cached = self.allocator.match(sequence.table, sequence.token_ids)
+            if self.serving.share:
+                sequence.num_cached = self.allocator.match(sequence.table, sequence.token_ids)
             if not self._take(plan, run):
                 self.allocator.truncate(sequence.table, 0)
                 sequence.num_cached = 0

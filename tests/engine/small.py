@@ -1,16 +1,17 @@
 """Small random models, made in milliseconds: what the equivalence tests run on."""
 
+import math
+import zlib
 from typing import Any
 
 import torch
 
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
-from core.engine.checkpoint import Checkpoint
+from core.engine.checkpoint import Checkpoint, expected_shapes
 from core.engine.engine import CacheKind, Engine
 from core.engine.records import Request
 from core.engine.sampling import GREEDY, Sampling
-from core.engine.shape_only import SeededWeights
 from core.engine.text import ByteText
 from core.engine.weight import Weight
 from tests.engine.forward import random_ids
@@ -30,12 +31,19 @@ SIZES: dict[str, Any] = {
 WINDOW: dict[str, Any] = {"model_type": "mistral", "sliding_window": 6}
 
 
-class LoudWeights(SeededWeights):
-    """The shape-only weights, with a head so large that a distribution over the tokens has peaks."""
+class SmallWeights:
+    """Random weights by name, with a head so large that a distribution over the tokens has peaks."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._shapes = expected_shapes(spec)
 
     def weight(self, name: str) -> Weight:
-        weight = super().weight(name)
-        return Weight(weight.data * 4) if name == "lm_head.weight" else weight
+        shape = self._shapes[name]
+        if len(shape) == 1:
+            return Weight(torch.ones(shape))
+        generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+        size = 4 if name == "lm_head.weight" else 1
+        return Weight(torch.randn(shape, generator=generator) * size / math.sqrt(shape[1]))
 
 
 def small_spec(**changes: object) -> ModelSpec:
@@ -46,7 +54,7 @@ def small_engine(
     cache: CacheKind = "contiguous", kv: str = "fp32", page_tokens: int = 4, **changes: object
 ) -> Engine:
     spec = small_spec(**changes)
-    checkpoint = Checkpoint(spec, LoudWeights(spec), ByteText(spec.vocab_size), frozenset())
+    checkpoint = Checkpoint(spec, SmallWeights(spec), ByteText(spec.vocab_size), frozenset())
     return Engine(
         checkpoint, weights="fp32", kv=kv, cache=cache, device=torch.device("cpu"), page_tokens=page_tokens
     )

@@ -12,6 +12,7 @@ from core.engine.kv_cache import KVPool
 from core.engine.pages import PageTable
 from core.engine.records import Request
 from core.engine.sampling import GREEDY
+from core.engine.scheduler import Serving
 from core.errors import FormatError
 from tests.engine.forward import logits, random_ids, relative_error
 from tests.engine.small import WINDOW, small_engine
@@ -113,6 +114,8 @@ def test_a_second_request_finds_the_pages_of_the_first() -> None:
     assert second.token_ids == first.token_ids
     assert (first.steps[0].new_tokens, first.steps[0].shared_tokens) == (11, 0)
     assert (second.steps[0].new_tokens, second.steps[0].shared_tokens) == (3, 8)
+    apart = engine.serve([Request(prompt, 4)], Serving(max_sequences=1, share=False))
+    assert (apart.steps[0].new_tokens, apart.steps[0].shared_tokens) == (11, 0)
     engine.measure_steps(8, steps=1)  # writes over the pages
     third = engine.generate(prompt, GREEDY, max_tokens=4)
     assert (third.token_ids, third.steps[0].shared_tokens) == (first.token_ids, 0)

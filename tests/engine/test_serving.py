@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from core.analytic.batching_policy import POLICIES, Continuous, Dynamic, Policy, Static
 from core.engine.engine import CacheKind, Engine
-from core.engine.policy import POLICIES, Continuous, Dynamic, Policy, Static
 from core.engine.records import Request, Service, TokenEvent
 from core.engine.sampling import GREEDY, Sampling
 from core.engine.scheduler import Serving

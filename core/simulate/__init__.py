@@ -1,0 +1,1 @@
+"""Simulators: what a system would do, in whole numbers, without computing anything."""

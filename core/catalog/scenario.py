@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final, Literal
 
-from core.catalog.formats import FORMATS
+from core.catalog.formats import STORAGE_FORMATS
 
 VERSION: Final = "1"
 #: How the keys of a visitor's own models and chips begin; no catalogue key does.
@@ -135,8 +135,8 @@ def decode(
     choices: dict[str, Collection[str]] = {
         "model": models,
         "accelerator": accelerators,
-        "weights": [f.id for f in FORMATS.values() if "weights" in f.uses],
-        "kv": [f.id for f in FORMATS.values() if "kv" in f.uses],
+        "weights": [f.id for f in STORAGE_FORMATS.values() if "weights" in f.uses],
+        "kv": [f.id for f in STORAGE_FORMATS.values() if "kv" in f.uses],
     }
     values: dict[str, str | int] = {}
     for name, key in KEYS.items():

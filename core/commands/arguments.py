@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from core.catalog.formats import FORMATS
+from core.catalog.formats import STORAGE_FORMATS, NumberFormat
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
@@ -25,10 +25,10 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
-def add_formats(parser: ArgumentParser) -> None:
-    """Declare ``--weights`` and ``--kv``."""
+def add_formats(parser: ArgumentParser, formats: Mapping[str, NumberFormat] = STORAGE_FORMATS) -> None:
+    """Declare ``--weights`` and ``--kv``; the help lists ``formats``."""
     weights, kv = (
-        ", ".join(record.id for record in FORMATS.values() if use in record.uses) for use in ("weights", "kv")
+        ", ".join(record.id for record in formats.values() if use in record.uses) for use in ("weights", "kv")
     )
     parser.add_argument("--weights", default="bf16", metavar="FORMAT", help=f"one of {weights}")
     parser.add_argument("--kv", default="bf16", metavar="FORMAT", help=f"one of {kv}")

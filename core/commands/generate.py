@@ -10,6 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from typing import Any, Final, get_args
 
+from core.catalog.formats import FORMATS
 from core.commands.arguments import add_formats, whole_number
 from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.engine.models import EMBEDDED
@@ -28,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model", default=EMBEDDED, help=f"{EMBEDDED}, shape:ID (random weights), or a model's directory"
     )
-    add_formats(parser)
+    add_formats(parser, FORMATS)
     parser.set_defaults(weights="int4")
     parser.add_argument(
         "--cache", default="contiguous", choices=get_args(CacheKind), help="where keys and values are kept"

@@ -60,6 +60,8 @@ PART_OF_KIND: Final[dict[str, str]] = {
     "rope": "activations",
     "elementwise": "activations",
     "sample": "overhead",
+    "recurrence": "kv",  # a state is a cache that does not grow
+    "collective": "overhead",
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.analytic.memory import Footprint, footprint
 from core.analytic.planner_room import MOST_TOKENS, MOST_USERS
-from core.catalog.formats import FORMATS
+from core.catalog.formats import STORAGE_FORMATS
 from core.errors import ScenarioError
 from core.ui.pass_arithmetic import Origin, Passes, pass_number
 from core.ui.planner.found import Found
@@ -84,8 +84,8 @@ def _memory_inputs(found: Found, need: Footprint) -> tuple[Input, ...]:
     values = _memory_values(need)
     tokens = f"{scenario.batch:,} × {found.case.context:,} tokens"
     meanings = {
-        "weights": f"all parameters in {FORMATS[scenario.weights].name}, scales included",
-        "kv": f"keys and values of {tokens} in {FORMATS[scenario.kv].name}",
+        "weights": f"all parameters in {STORAGE_FORMATS[scenario.weights].name}, scales included",
+        "kv": f"keys and values of {tokens} in {STORAGE_FORMATS[scenario.kv].name}",
         "activations": "the largest tensors of one pass",
         "overhead": "what driver and framework keep",
     }
@@ -114,7 +114,9 @@ def _ttft(found: Found) -> WorkedNumber:
     prompts = "1 prompt" if scenario.batch == 1 else f"{scenario.batch:,} prompts"
     what = f"reading {prompts} of {scenario.input_tokens:,} tokens in one pass"
     note = "Left out: waiting for other requests, and overlap of neighbouring operators."
-    return pass_number("TTFT", _passes(found, "prefill", what, FORMATS[scenario.weights].compute), note)
+    return pass_number(
+        "TTFT", _passes(found, "prefill", what, STORAGE_FORMATS[scenario.weights].compute), note
+    )
 
 
 def _tpot(found: Found) -> WorkedNumber:

@@ -7,13 +7,13 @@ from typing import Final
 
 import streamlit as st
 
-from core.catalog.formats import FORMATS
+from core.catalog.formats import STORAGE_FORMATS
 from core.catalog.scenario import LIMITS
 from core.ui.plain import plain
 from core.ui.scenario import brought, record, words
 
-_WEIGHTS: Final = tuple(entry.id for entry in FORMATS.values() if "weights" in entry.uses)
-_KV: Final = tuple(entry.id for entry in FORMATS.values() if "kv" in entry.uses)
+_WEIGHTS: Final = tuple(entry.id for entry in STORAGE_FORMATS.values() if "weights" in entry.uses)
+_KV: Final = tuple(entry.id for entry in STORAGE_FORMATS.values() if "kv" in entry.uses)
 #: The largest step of a slider; the number field takes more.
 _LARGEST_STEP: Final = {"batch": 4096, "input_tokens": 131_072, "output_tokens": 16_384}
 

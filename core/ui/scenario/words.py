@@ -8,7 +8,7 @@ from typing import Final
 from core.analytic.params import count
 from core.analytic.planner_room import Case
 from core.catalog.accelerator import Accelerator
-from core.catalog.formats import FORMATS
+from core.catalog.formats import STORAGE_FORMATS
 from core.catalog.model import ModelSpec
 from core.catalog.scenario import Scenario
 from core.units import format_gib, format_si
@@ -72,7 +72,7 @@ def chip_label(chip: Accelerator) -> str:
 
 def format_label(id: str) -> str:
     """A number format in a list."""
-    return FORMATS[id].name if id in FORMATS else id
+    return STORAGE_FORMATS[id].name if id in STORAGE_FORMATS else id
 
 
 def changes(before: Scenario, after: Scenario) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from tests.pages.conftest import Open, component_data, settled, tables, words
 pytestmark = pytest.mark.page
 
 TILES = ["Memory", "TTFT", "TPOT", "Tokens/s", "Users", "Context"]
+COSTS = ["Input", "Output", "Request", "Energy"]
 
 
 def planner(open_app: Open, **params: str) -> AppTest:
@@ -153,8 +154,8 @@ def test_the_print_view_unfolds_everything(open_app: Open) -> None:
     app.session_state["print_view"] = True
     settled(app.run())
     html = "".join(item.value for item in app.html)
-    assert html.count('aria-label="Inputs"') == len(TILES)
-    assert len(app.code) == len(TILES) + len(page.SOURCES)
+    assert html.count('aria-label="Inputs"') == len(TILES) + len(COSTS)
+    assert len(app.code) == len(TILES) + len(COSTS) + len(page.SOURCES)
     assert len(tables(app)) == 4  # three pictures and the functions
     assert not app.expander
 

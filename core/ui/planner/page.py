@@ -9,11 +9,12 @@ import streamlit as st
 
 from core.analytic.memory import footprint
 from core.analytic.plan import plan
+from core.analytic.plan_value import value_of
 from core.analytic.planner import levers as find_levers
 from core.analytic.planner_comparison import compare_plans
 from core.analytic.planner_room import context_that_fits, users_that_fit
 from core.analytic.planner_words import waiting_sentence
-from core.catalog.formats import FORMATS
+from core.catalog.formats import STORAGE_FORMATS
 from core.errors import UserError
 from core.ui import number_tiles, page_links, picture, print_view, prose, source, worked_number
 from core.ui.figures.answer_in_time import answer_in_time
@@ -21,7 +22,7 @@ from core.ui.figures.memory_bar import memory_bar
 from core.ui.figures.roofline import Pass, roofline
 from core.ui.picture import Picture
 from core.ui.plain import plain
-from core.ui.planner import arithmetic, comparison, levers, link, numbers, ranges
+from core.ui.planner import arithmetic, comparison, levers, link, money, numbers, ranges
 from core.ui.planner.found import Found, find
 from core.ui.scenario import bar, record
 
@@ -33,6 +34,7 @@ SOURCES: Final = (
     ("what fills the memory", footprint),
     ("users that fit", users_that_fit),
     ("context that fits", context_that_fits),
+    ("ranges, cost and energy", value_of),
     ("what would help most", find_levers),
     ("the comparison", compare_plans),
     ("the memory bar", memory_bar),
@@ -66,6 +68,7 @@ def _plan() -> None:
     _repaired()
     _answer(found, pictures)
     _times(pictures)
+    money.draw(found)
     levers.draw(found)
     comparison.draw(case)
     _notes(found)
@@ -82,7 +85,7 @@ class _Pictures:
     @classmethod
     def of(cls, found: Found) -> _Pictures:
         plan, scenario = found.plan, found.case.scenario
-        compute = FORMATS[scenario.weights].compute
+        compute = STORAGE_FORMATS[scenario.weights].compute
         passes, bandwidth = _passes(found), found.machine.bandwidth_bytes_per_s
         return cls(
             None if plan.memory is None else memory_bar(plan.memory, found.machine.name),

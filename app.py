@@ -43,6 +43,7 @@ page = st.navigation(
             ),
         ],
     },
+    expanded=True,  # a course is found by looking, not behind a button
 )
 record.enter(page.url_path or "planner")
 page.run()

@@ -10,7 +10,10 @@ from core.lab.calibration import Calibration
 from core.lab.compare import Comparison, Ratio, compare
 from core.lab.record import RunRecord
 from core.lesson.amount import Amount
+from core.lesson.flop_count import flop_count
 from core.units import GB, MB, format_gb
+
+_MEGA: Final = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,14 @@ def _counted(run: RunRecord, what: Literal["weight_bytes", "kv_bytes"]) -> Measu
     ]
     mean = Amount(sum(counts) / len(counts) / MB, "MB")
     return MeasuredRow(Amount(getattr(decode, what) / MB, "MB"), mean, mean, mean)
+
+
+def counted_flops(_: Sequence[RunRecord]) -> MeasuredRow:
+    """FLOPs of one token: by the operator table, and as PyTorch's own counter saw them; kept, not run."""
+    found = flop_count()
+    predicted, counted = (Amount(flops / _MEGA, "MFLOP") for flops in (found.predicted, found.total))
+    about = f"counted by PyTorch {found.torch_version} on {found.date}, context {found.context}"
+    return MeasuredRow(predicted, counted, counted, counted, about=about)
 
 
 def smallest_read(runs: Sequence[RunRecord]) -> MeasuredRow:
@@ -206,6 +217,7 @@ MEASURES: Final[dict[str, tuple[RowMaker, int]]] = {
     "time_per_token": (time_per_token, 1),
     "rate_ratio": (rate_ratio, 1),
     "time_ratio": (time_ratio, 2),
+    "counted_flops": (counted_flops, 1),
     "weights_read": (weights_read, 1),
     "smallest_read": (smallest_read, 1),
     "middle_read": (middle_read, 1),

@@ -38,6 +38,7 @@ class Lesson:
 
     Attributes:
         base: scenario fields and settings that the prediction is asked about, whatever the visitor set.
+        beside: controls of a part that this page alone has; they stand in its link like the others.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Lesson:
     misconceptions: tuple[Misconception, ...]
     terms: tuple[Term, ...]
     instructor: InstructorNotes
+    beside: tuple[Control, ...] = ()
 
     @property
     def base_case(self) -> LessonCase:

@@ -29,7 +29,7 @@ def check_lesson(lesson: Lesson) -> None:
 def _problems(lesson: Lesson) -> Iterator[str]:
     yield from _base_problems(lesson)
     yield from _quantity_problems(lesson)
-    for control in lesson.controls:
+    for control in (*lesson.controls, *lesson.beside):
         yield from _control_problems(control)
     for exercise in lesson.exercises:
         yield from _exercise_problems(lesson, exercise)

@@ -13,6 +13,7 @@ from core.catalog.assets import FOLDER
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_checks import check_lesson
 from core.lesson.lesson_parts import (
+    beside,
     choice,
     controls,
     exercises,
@@ -93,6 +94,7 @@ def lesson_from(table: LessonTable, id: str) -> Lesson:
         misconceptions=misconceptions(table),
         terms=terms(table),
         instructor=instructor(table.inner("instructor")),
+        beside=beside(table),
     )
     table.finish()
     return lesson

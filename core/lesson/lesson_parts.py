@@ -95,9 +95,14 @@ def controls(table: LessonTable) -> tuple[Control, ...]:
     return tuple(_control(control) for control in table.tables("controls", 1, MOST_CONTROLS))
 
 
+def beside(table: LessonTable) -> tuple[Control, ...]:
+    """Controls of a part that this page alone has beside the template's beats."""
+    return tuple(_control(control) for control in table.tables("beside", 0, MOST_CONTROLS))
+
+
 def _control(table: LessonTable) -> Control:
-    kinds = ("range", "choice", "switch", "part")
-    kind = cast('Literal["range", "choice", "switch", "part"]', table.one_of("kind", kinds))
+    kinds = ("range", "choice", "switch", "part", "chips")
+    kind = cast('Literal["range", "choice", "switch", "part", "chips"]', table.one_of("kind", kinds))
     ranged = kind == "range"
     control = Control(
         name=table.text("name"),

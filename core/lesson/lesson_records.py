@@ -81,14 +81,15 @@ class Control:
     Attributes:
         name: a scenario's field, or a setting of the lesson's own. label, help: for people.
         kind: "range" (whole numbers from low to high), "choice", "switch", or "part": a part of the picture,
-            which the visitor may also click; which parts there are follows from the case.
+            which the visitor may also click; which parts there are follows from the case; or "chips": keys of
+            the catalogue's chips with commas between.
         logarithmic: whether the range is stepped by factors. default: at the start.
         options: of a choice.
     """
 
     name: str
     label: str
-    kind: Literal["range", "choice", "switch", "part"]
+    kind: Literal["range", "choice", "switch", "part", "chips"]
     help: str
     default: Value
     low: int = 0

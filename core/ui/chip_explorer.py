@@ -1,7 +1,6 @@
 """Every chip of the catalogue: sort, compare, and see which formats each generation multiplies.
 
-The choices are the visitor's own and stay for the visit; a link carries the scenario and the lesson's
-controls, not these.
+What is chosen here stands in the page's link, beside the settings of the lesson.
 """
 
 from __future__ import annotations
@@ -12,7 +11,9 @@ from typing import Final
 import streamlit as st
 
 from core.catalog.accelerators import COMPUTE_FORMATS, accelerators
+from core.lesson.lesson import Lesson
 from core.lesson.lesson_file import lessons
+from core.lesson.lesson_records import Control
 from core.lesson.quantities.chip_catalogue import (
     CLASSES,
     COLUMNS,
@@ -23,7 +24,8 @@ from core.lesson.quantities.chip_catalogue import (
 )
 from core.ui import export, picture, print_view, prose
 from core.ui.figures.chip_map import ChipDot, chip_map
-from core.ui.lesson import measuring, recorded
+from core.ui.lesson import link, measuring, recorded
+from core.ui.plain import plain
 from core.ui.table import Blank, Cell
 from core.units import GB
 
@@ -32,10 +34,8 @@ _LESSON: Final = "hardware_generations"
 #: Formats whose peak stands for a measured computer, the first that it has.
 _MULTIPLIED: Final = ("bf16", "fp16", "fp32")
 _EVERY: Final = "every kind"
-_KINDS: Final = (_EVERY, *CLASSES.values())
 _FIRST_ROWS: Final = 12
 _MOST_COMPARED: Final = 4
-_CHOSEN: Final = ("a100-sxm-80gb", "b200-sxm")
 #: Columns of the sorted table; the comparison shows all of them.
 _SHOWN: Final = (
     "memory, GB", "bandwidth, GB/s", "16 bits, TFLOP/s", "8 bits, TFLOP/s", "4 bits, TFLOP/s",
@@ -44,12 +44,19 @@ _SHOWN: Final = (
 
 def show() -> None:
     """Draw the explorer. The body of a fragment."""
+    lesson = lessons()[_LESSON]
+    controls = {control.name: control for control in lesson.beside}
+    values = link.current(lesson).values
     st.header("Every chip of the catalogue", anchor=False)
-    kind, sort_by = _choices()
+    for column, name in zip(st.columns(3), ("chips_kind", "chips_sort"), strict=False):
+        with column:
+            _choice(lesson, controls[name], str(values[name]))
+    kind, sort_by = str(values["chips_kind"]), str(values["chips_sort"])
     classes = [key for key, name in CLASSES.items() if kind in (_EVERY, name)]
     rows = chip_rows(classes, sort_by)
     _sorted(rows, sort_by)
-    chosen = _compared()
+    chosen = [key for key in str(values["chips_compared"]).split(",") if key][:_MOST_COMPARED]
+    _several(lesson, controls["chips_compared"], chosen)
     left, right = st.columns([1, 1], gap="large")
     with left:
         picture.show(chip_map([*_dots(rows, chosen), *_measured()]), key="chips_map")
@@ -58,35 +65,41 @@ def show() -> None:
     _formats(classes)
 
 
-def _choices() -> tuple[str, str]:
-    left, right, _ = st.columns([1, 1, 1])
-    with left:
-        kind = st.selectbox("Chips", _KINDS, index=1, key="chips_kind", persist_state="session")
-    with right:
-        sort_by = st.selectbox(
-            "Sort by",
-            list(COLUMNS),
-            index=list(COLUMNS).index("bandwidth, GB/s"),
-            key="chips_sort",
-            persist_state="session",
-            help="The largest first; for power and price the smallest first. What is unknown comes last.",
-        )
-    # What the browser sends is checked here; its options are only what it offered.
-    return kind if kind in _KINDS else _EVERY, sort_by if sort_by in COLUMNS else "bandwidth, GB/s"
+def _choice(lesson: Lesson, control: Control, value: str) -> None:
+    # The link owns the value; the widget starts from it at every run.
+    st.session_state[control.name] = value
+    st.selectbox(
+        plain(control.label),
+        control.options,
+        key=control.name,
+        help=plain(control.help),
+        on_change=_changed,
+        args=(lesson, control),
+    )
 
 
-def _compared() -> list[str]:
-    known = accelerators()
-    chosen = st.multiselect(
-        f"Compare up to {_MOST_COMPARED}",
-        list(known),
-        default=list(_CHOSEN),
+def _several(lesson: Lesson, control: Control, chosen: list[str]) -> None:
+    st.session_state[control.name] = chosen
+    st.multiselect(
+        plain(control.label),
+        list(accelerators()),
         format_func=lambda key: chip_row(key).title,
         max_selections=_MOST_COMPARED,
-        key="chips_compared",
-        persist_state="session",
+        key=control.name,
+        help=plain(control.help),
+        on_change=_changed,
+        args=(lesson, control),
     )
-    return [key for key in chosen if key in known][:_MOST_COMPARED]
+
+
+def _changed(lesson: Lesson, control: Control) -> None:
+    """Put a choice into the link; what a browser sends beyond what was offered is left out."""
+    value = st.session_state[control.name]
+    if control.kind == "chips":
+        known = [key for key in value if key in accelerators()]
+        link.change(lesson, control.name, ",".join(known[:_MOST_COMPARED]))
+    elif value in control.options:
+        link.change(lesson, control.name, value)
 
 
 def _sorted(rows: Sequence[ChipRow], sort_by: str) -> None:

@@ -160,7 +160,7 @@ TEXT = (LESSONS / "kv_cache.toml").read_text(encoding="utf-8")
         ("right = true", "right = false", "exactly one right option"),
         ("default = 2048", "default = 99_999", "must start between 1 and 32768"),
         ("default = true", "default = 1", "must be true or false at the start"),
-        ('kind = "switch"', 'kind = "knob"', "one of range, choice, switch, part, not 'knob'"),
+        ('kind = "switch"', 'kind = "knob"', "one of range, choice, switch, part, chips, not 'knob'"),
         ('symbol = "layers"', 'symbol = "levels"', "must hold its symbol 'levels'"),
         ('unit = "GB"', 'unit = "gigabytes"', "not 'gigabytes', at 'unit'"),
         ('["query_heads", ', '["magic", ', "not 'magic', at 'diagnoses'"),

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.lesson.lesson_file import lessons
-from core.lesson.quantities.chip_catalogue import COLUMNS, chip_rows
+from core.lesson.quantities.chip_catalogue import CLASSES, COLUMNS, chip_rows
 from core.ui.lesson import recorded
 from tests.pages.conftest import Open, settled, words
 from tests.pages.fake_lab import FakeLab, record_of
@@ -53,6 +53,34 @@ def test_chips_are_held_side_by_side_with_their_sources(open_app: Open) -> None:
     assert "https://" in facts
     settled(app.multiselect(key="chips_compared").set_value([]).run())
     assert "Choose chips above" in words(app)
+
+
+def test_what_is_chosen_stands_in_the_link(open_app: Open) -> None:
+    app = open_app(STEM)
+    settled(app.selectbox(key="chips_sort").set_value("power, W").run())
+    settled(app.multiselect(key="chips_compared").set_value(["mi300x"]).run())
+    assert app.query_params["set_chips_sort"] == "power, W"
+    assert app.query_params["set_chips_compared"] == "mi300x"
+    again = open_app(
+        STEM, set_chips_sort="power, W", set_chips_compared="mi300x", set_chips_kind="every kind"
+    )
+    assert again.selectbox(key="chips_sort").value == "power, W"
+    assert again.multiselect(key="chips_compared").value == ["mi300x"]
+    assert "CIX P1" in table(again, "Chips, sorted by power")
+    assert not again.warning
+
+
+def test_a_link_with_unknown_chips_is_repaired_and_said(open_app: Open) -> None:
+    app = open_app(STEM, set_chips_compared="gpu-9000,<b>", set_chips_sort="luck")
+    assert len(app.warning) == 2
+    assert app.multiselect(key="chips_compared").value == ["a100-sxm-80gb", "b200-sxm"]
+    assert "Chips, sorted by bandwidth" in " ".join(item.value for item in app.html)
+
+
+def test_the_lists_that_the_page_offers_are_the_catalogues() -> None:
+    kind, sort_by, _ = lessons()[STEM].beside
+    assert kind.options == ("every kind", *CLASSES.values())
+    assert sort_by.options == tuple(COLUMNS)
 
 
 def map_of(app: AppTest) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 import streamlit as st
 
+from core.catalog.accelerators import accelerators
 from core.catalog.scenario import KEYS
 from core.lesson.amount import SCENARIO_FIELDS, Value
 from core.lesson.exercise import SEEDS, read_seed
@@ -42,7 +43,8 @@ class OwnSettings:
 
 def private_controls(lesson: Lesson) -> tuple[Control, ...]:
     """The controls whose value is no field of the scenario."""
-    return tuple(control for control in lesson.controls if control.name not in SCENARIO_FIELDS)
+    every = (*lesson.controls, *lesson.beside)
+    return tuple(control for control in every if control.name not in SCENARIO_FIELDS)
 
 
 def decode(params: Mapping[str, str], lesson: Lesson) -> tuple[OwnSettings, tuple[str, ...]]:
@@ -141,6 +143,11 @@ def is_part(name: str) -> bool:
     return _PART.fullmatch(name) is not None
 
 
+def _are_chips(text: str) -> bool:
+    """Whether every key between the commas is a chip of the catalogue; nothing is an empty choice."""
+    return not text or set(text.split(",")) <= set(accelerators())
+
+
 def _is_own(name: str) -> bool:
     return name == SEED or name.startswith(PREFIX)
 
@@ -168,5 +175,7 @@ def _value(control: Control, text: str) -> Value | None:
         return text if text in control.options else None
     if control.kind == "part":  # whether today's model has it is for the picture to say
         return text if is_part(text) else None
+    if control.kind == "chips":
+        return text if _are_chips(text) else None
     whole = int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else -1
     return whole if control.low <= whole <= control.high else None

@@ -114,7 +114,7 @@ def counted_flops(_: Sequence[RunRecord]) -> MeasuredRow:
     """FLOPs of one token: by the operator table, and as PyTorch's own counter saw them; kept, not run."""
     found = flop_count()
     predicted, counted = (Amount(flops / _MEGA, "MFLOP") for flops in (found.predicted, found.total))
-    about = f"counted by PyTorch {found.torch_version} on {found.date}, context {found.context}"
+    about = f"PyTorch {found.torch_version}, {found.date}"
     return MeasuredRow(predicted, counted, counted, counted, about=about)
 
 

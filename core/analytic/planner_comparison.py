@@ -97,7 +97,7 @@ def _memory(made: Plan) -> float | None:
 
 def _rate(case: Case, made: Plan) -> float | None:
     """Of all replicas together."""
-    return None if made.tokens_per_s is None else made.tokens_per_s * case.scenario.count
+    return None if made.tokens_per_s is None else made.tokens_per_s * case.replicas
 
 
 def _fit_sentence(first: Plan, second: Plan) -> str:

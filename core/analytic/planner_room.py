@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from core.analytic.machine import Machine
 from core.analytic.memory import footprint
 from core.analytic.plan import Plan, plan
+from core.analytic.plan_on_chips import parallel_plan, plan_on_chips
 from core.catalog.model import ModelSpec
 from core.catalog.scenario import LIMITS, Scenario
 from core.units import Number
@@ -37,6 +38,8 @@ class Case:
         Raises:
             FormatError: a format of the scenario is unknown, or not for its use.
         """
+        if self.split:
+            return Planned(self, plan_on_chips(self.scenario, self.model, self.machine).plan)
         return Planned(self, plan(self.scenario, self.model, self.machine))
 
     def changed(self, **values: str | int) -> Case:
@@ -50,8 +53,13 @@ class Case:
 
     @property
     def split(self) -> bool:
-        """Whether the model is spread over chips, which is not computed yet."""
+        """Whether the model is spread over chips."""
         return (self.scenario.tp, self.scenario.pp, self.scenario.ep) != (1, 1, 1)
+
+    @property
+    def replicas(self) -> int:
+        """Copies of the model that serve users of their own."""
+        return parallel_plan(self.scenario).dp
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def _prices(goal: Goal, before: Planned, after: Planned) -> list[str]:
     if new.input_tokens < old.input_tokens:
         prices.append("That needs prompts that say the same in half the tokens.")
     if new.accelerator != old.accelerator:
-        prices.append("What the chip costs is not computed yet.")
+        prices.append("It has a price of its own: see what a token costs there.")
     return prices
 
 
@@ -126,7 +126,7 @@ def memory_sentence(made: Plan) -> str:
     """Whether it fits, and how full the memory is."""
     need = made.memory
     if need is None:
-        return "Plans that split a model over chips are not computed yet, so no memory is given."
+        return "The model does not divide by this plan, so no memory is given."
     total = format_gib(float(need.total_bytes))
     if need.capacity_bytes is None:
         return f"It takes {total}. How much this chip offers to software is unknown."

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from core.analytic import planner, planner_comparison, planner_room, planner_words
 from core.analytic.datasheet import machine_from
 from core.analytic.plan import PassCost
+from core.analytic.plan_on_chips import plan_on_chips
 from core.analytic.planner import Lever, levers, value_of
 from core.analytic.planner_comparison import compare_plans
 from core.analytic.planner_room import (
@@ -91,12 +92,17 @@ def test_known_cases() -> None:
     assert 0 < by_hand - eight_k < 2
 
 
-@pytest.mark.parametrize("degree", ["tp", "pp", "ep"])
-def test_a_split_model_has_no_answer_yet(degree: str) -> None:
-    now = case(**{degree: 2})
+@pytest.mark.parametrize("degree", ["tp", "pp"])
+def test_a_split_model_is_planned_on_its_chips_and_has_no_room_or_levers_yet(degree: str) -> None:
+    now = case(**{degree: 2, "count": 4})
+    assert now.replicas == 2
+    made = plan_on_chips(now.scenario, now.model, now.machine).plan
+    assert (now.planned().plan.ttft_s, now.planned().plan.decode) == (made.ttft_s, made.decode)
     assert (users_that_fit(now), context_that_fits(now), fits(now)) == (None, None, None)
     assert levers(now.planned(), "tpot", CHIPS) == ()
-    assert memory_sentence(now.planned().plan).startswith("Plans that split a model over chips are not")
+    assert memory_sentence(now.planned().plan).startswith("It fits")
+    three = case(**{degree: 3 if degree == "tp" else 64})
+    assert memory_sentence(three.planned().plan).startswith("The model does not divide by this plan")
 
 
 # --- Levers ---------------------------------------------------------------------------------------
@@ -237,7 +243,8 @@ def test_a_comparison_turned_round_says_the_same(first: Case, second: Case) -> N
         ({}, {"model": "llama-3.3-70b"}, "Only the first fits."),
         ({"model": "llama-3.3-70b"}, {}, "Only the second fits."),
         ({"accelerator": "rtx-4080"}, {}, "Whether both fit is unknown."),
-        ({"tp": 2}, {}, "Whether both fit is unknown. No speed to compare."),
+        ({"tp": 2, "count": 2}, {}, "Both fit. The first writes a token 1."),
+        ({"tp": 3, "count": 3}, {}, "Whether both fit is unknown. No speed to compare."),
     ],
 )
 def test_verdicts(first: dict[str, Any], second: dict[str, Any], verdict: str) -> None:

@@ -106,10 +106,16 @@ def test_a_format_that_the_chip_lacks_is_a_sentence_with_a_way_out(open_app: Ope
     assert not app.error
 
 
-def test_a_split_is_not_computed_and_can_be_undone(open_app: Open) -> None:
-    app = planner(open_app, tp="2", v="1")
-    assert any("not computed yet" in error.value for error in app.error)
-    assert tiles(app)["Memory"]["value"] == "unknown"
+def test_a_split_is_planned_on_its_chips_and_can_be_undone(open_app: Open) -> None:
+    whole = tiles(planner(open_app))
+    app = planner(open_app, tp="2", n="2", v="1")
+    assert not app.error
+    assert "on the fullest chip" in tiles(app)["Memory"]["meaning"]
+    assert float(tiles(app)["TPOT"]["value"].split()[0]) < float(whole["TPOT"]["value"].split()[0])
+    assert [alt.partition(" ")[0] for alt in alts(app)] == ["Memory:", "The"]
+    app.session_state["planner_open"] = "TPOT"
+    settled(app.run())
+    assert "This arithmetic must be of one chip" in app.error[0].value
     press(app, "scenario_unsplit")
     assert tiles(app)["Memory"]["value"] == "It fits"
 

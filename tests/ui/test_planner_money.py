@@ -17,6 +17,7 @@ from tests.ui.test_planner_arithmetic import found_for, number, printed
 SCENARIOS = [
     Scenario(),
     Scenario(batch=32, weights="int4", input_tokens=300, output_tokens=500),
+    Scenario(model="llama-3.3-70b", count=8, tp=4, pp=2, batch=8),
     Scenario(model="qwen3-0.6b", accelerator="t4", weights="fp16", kv="fp16", output_tokens=2),
 ]
 

@@ -31,15 +31,17 @@ def worked_number(found: Found, name: str) -> WorkedNumber:
         FormatError: the chip cannot compute in a format of the scenario.
         ScenarioError: the number is unknown here.
     """
+    if found.case.split and name != "Tokens/s":
+        raise ScenarioError(
+            "This arithmetic must be of one chip; here a model is split over several. See Parallelism for "
+            "what each of them does, or set the split to 1."
+        )
     return _WORKED[name](found)
 
 
 def _known(value: Footprint | None) -> Footprint:
     if value is None:
-        raise ScenarioError(
-            "This number must rest on one chip; here a model is split over several, which is not computed "
-            "yet. Set the split to 1."
-        )
+        raise ScenarioError("Memory must be known, and it is unknown here. Choose another plan.")
     return value
 
 

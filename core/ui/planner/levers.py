@@ -36,7 +36,7 @@ def draw(found: Found) -> None:
     )
     if not offered:
         prose.small(
-            "A split model is not computed yet."
+            "The model is split over chips: Parallelism offers other plans."
             if found.case.split
             else "No single change of batch, format, chip or prompt brings 2 % or more."
         )

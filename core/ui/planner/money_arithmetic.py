@@ -44,22 +44,30 @@ def _tokens(found: Found, worth: PlanValue, price: HourlyPrice, load: float, nam
     usd = 0.0 if cost is None else float(cost.input_usd if reads else cost.output_usd)
     scenario, seconds = found.case.scenario, _prefill_s(found) if reads else _steps_s(found)
     tokens = scenario.batch * (scenario.input_tokens if reads else scenario.output_tokens)
+    chips = _chips(found)
     what = "the prefill of the batch" if reads else "all steps after the first token"
     return WorkedNumber(
         name=f"{name.lower()} tokens",
-        formula="cost = time × price ÷ 3,600 ÷ busy share ÷ tokens × 1,000,000",
-        substituted=f"{format_seconds(seconds)} × ${significant(price.usd)} ÷ 3,600 ÷ {load:g} ÷ {tokens:,} "
-        "× 1,000,000",
+        formula="cost = chips × time × price ÷ 3,600 ÷ busy share ÷ tokens × 1,000,000",
+        substituted=f"{chips} × {format_seconds(seconds)} × ${significant(price.usd)} ÷ 3,600 ÷ {load:g} ÷ "
+        f"{tokens:,} × 1,000,000",
         result=f"${significant(usd)} for a million tokens {'read' if reads else 'written'}",
         inputs=(
+            _chips_input(chips),
             Input("time", what, format_seconds(seconds), "TTFT" if reads else "TPOT × (output tokens − 1)"),
             _price(price),
             Input("busy share", "of the hours that are paid for", f"{load:g}", "your control"),
             Input("tokens", _READING if reads else _WRITING, f"{tokens:,}", "the scenario"),
         ),
         python=_program(
-            {"time_s": seconds, "usd_per_hour": price.usd, "busy_share": load, "tokens": tokens},
-            "usd = time_s * usd_per_hour / 3600 / busy_share / tokens * 1e6",
+            {
+                "chips": chips,
+                "time_s": seconds,
+                "usd_per_hour": price.usd,
+                "busy_share": load,
+                "tokens": tokens,
+            },
+            "usd = chips * time_s * usd_per_hour / 3600 / busy_share / tokens * 1e6",
             'print(f"{usd:.4g} dollars for a million tokens")',
         ),
         note="A step's time hardly grows with the batch, so a larger batch makes written tokens cheaper. "
@@ -110,11 +118,13 @@ def _energy(found: Found, worth: PlanValue, load: float) -> WorkedNumber:
     joules = float(worth.energy.output_j)
     return WorkedNumber(
         name="energy",
-        formula="energy = (decode power + idle power × (1 − busy share) ÷ busy share) × time ÷ tokens",
-        substituted=f"({power.decode_w:.0f} W + {power.idle_w:.0f} W × (1 − {load:g}) ÷ {load:g}) × "
-        f"{format_seconds(seconds)} ÷ {tokens:,}",
+        formula="energy = chips × (decode power + idle power × (1 − busy share) ÷ busy share) × time "
+        "÷ tokens",
+        substituted=f"{_chips(found)} × ({power.decode_w:.0f} W + {power.idle_w:.0f} W × (1 − {load:g}) ÷ "
+        f"{load:g}) × {format_seconds(seconds)} ÷ {tokens:,}",
         result=f"{significant(joules)} J for each token written",
         inputs=(
+            _chips_input(_chips(found)),
             Input(
                 "decode power", "of a chip, a share of what is stated", f"{power.decode_w:.0f} W", "assumed"
             ),
@@ -125,17 +135,27 @@ def _energy(found: Found, worth: PlanValue, load: float) -> WorkedNumber:
         ),
         python=_program(
             {
+                "chips": _chips(found),
                 "decode_w": power.decode_w,
                 "idle_w": power.idle_w,
                 "busy_share": load,
                 "time_s": seconds,
                 "tokens": tokens,
             },
-            "joules = (decode_w + idle_w * (1 - busy_share) / busy_share) * time_s / tokens",
+            "joules = chips * (decode_w + idle_w * (1 - busy_share) / busy_share) * time_s / tokens",
             'print(f"{joules:.4g} J for each token written")',
         ),
         note="Left out: the host and cooling.",
     )
+
+
+def _chips(found: Found) -> int:
+    """Chips of one replica, which serves the batch."""
+    return found.case.scenario.tp * found.case.scenario.pp
+
+
+def _chips_input(chips: int) -> Input:
+    return Input("chips", "that serve the batch together", f"{chips}", "the scenario's TP × PP")
 
 
 def _prefill_s(found: Found) -> float:

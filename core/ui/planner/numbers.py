@@ -39,12 +39,18 @@ def tiles(found: Found) -> tuple[Tile, ...]:
 def _memory(found: Found) -> Tile:
     need = found.plan.memory
     if need is None:
-        return Tile("Memory", UNKNOWN, "not computed for a split model")
+        return Tile("Memory", UNKNOWN, "the model does not divide by this plan")
     total = format_gib(float(need.total_bytes))
     if need.capacity_bytes is None:
         return Tile("Memory", "Fits? Unknown", f"it takes {total}; what the chip offers is not published")
     words, tone = ("It fits", "good") if found.plan.fits else ("Does not fit", "bad")
-    return Tile("Memory", words, f"{total} of {format_gib(need.capacity_bytes)} usable", _tone(tone))
+    return Tile(
+        "Memory", words, f"{total} of {format_gib(need.capacity_bytes)} usable{_whose(found)}", _tone(tone)
+    )
+
+
+def _whose(found: Found) -> str:
+    return " on the fullest chip" if found.case.split else ""
 
 
 def _tone(name: str) -> Tone:
@@ -63,7 +69,7 @@ def _rate(found: Found, between: str) -> Tile:
     rate, scenario = found.plan.tokens_per_s, found.case.scenario
     users = "one user" if scenario.batch == 1 else f"all {scenario.batch:,} users"
     if scenario.count > 1:
-        users = f"{users} of one chip"
+        users = f"{users} of one {'replica' if found.case.split else 'chip'}"
     return Tile(
         "Tokens/s", UNKNOWN if rate is None else significant(rate), _with(f"written for {users}", between)
     )

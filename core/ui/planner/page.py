@@ -86,7 +86,7 @@ class _Pictures:
     def of(cls, found: Found) -> _Pictures:
         plan, scenario = found.plan, found.case.scenario
         compute = STORAGE_FORMATS[scenario.weights].compute
-        passes, bandwidth = _passes(found), found.machine.bandwidth_bytes_per_s
+        passes, bandwidth = [] if found.case.split else _passes(found), found.machine.bandwidth_bytes_per_s
         return cls(
             None if plan.memory is None else memory_bar(plan.memory, found.machine.name),
             None if plan.ttft_s is None else answer_in_time(plan.ttft_s, plan.tpot_s, scenario.output_tokens),
@@ -114,6 +114,8 @@ def _answer(found: Found, pictures: _Pictures) -> None:
     _limits(found)
     for violation in found.plan.violations:
         st.error(plain(violation))
+    if found.case.split:
+        page_links.to_lesson("parallelism")
     if pictures.memory is not None:
         picture.show(pictures.memory, key="planner_memory")
     for column, name in zip(st.columns(3), ("batch", "input_tokens", "output_tokens"), strict=True):

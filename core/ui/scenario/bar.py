@@ -78,7 +78,7 @@ def _copy_link() -> None:
 
 
 def _split() -> None:
-    """A link may ask for a split over chips, which has no control yet; this is the way back."""
+    """A split over chips is made on the page of plans; this is the way back from every page."""
     now = record.current()
     if (now.tp, now.pp, now.ep) != (1, 1, 1):
         st.button(

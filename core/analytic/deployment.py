@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from core.analytic.latency import Speed, end_to_end_s, step_time, tokens_per_s
 from core.analytic.machine import Machine
-from core.analytic.parallel import ParallelPlan, device_operators, stages
+from core.analytic.parallel import ParallelPlan, Stage, device_operators, each_stage, stages
 from core.analytic.table import Operators
 from core.catalog.model import ModelSpec
 from core.units import Number
@@ -83,8 +83,9 @@ def pass_on_chips(
     """
     sequences = np.asarray(batch, np.float64)
     micro = np.minimum(float(plan.pp), sequences)
-    tables = tuple(
-        device_operators(
+
+    def table(stage: Stage) -> Operators:
+        return device_operators(
             model,
             plan,
             stage,
@@ -95,13 +96,21 @@ def pass_on_chips(
             kv=kv,
             latent="expanded" if phase == "prefill" else "absorbed",
         )
-        for stage in stages(model, plan)
-    )
-    each = np.stack(np.broadcast_arrays(*(step_time(table, machine) for table in tables)))
+
+    tables = each_stage(stages(model, plan), table)
+    each = np.stack(np.broadcast_arrays(*_times(tables, machine)))
     through, slowest = each.sum(axis=0), each.max(axis=0)
     filled = through + (micro - 1) * slowest
     time_s = filled if phase == "prefill" else np.maximum(through, micro * slowest)
     return PassOnChips(tables, each, np.asarray(micro), np.asarray(time_s))
+
+
+def _times(tables: tuple[Operators, ...], machine: Machine) -> list[NDArray[np.float64]]:
+    """Seconds of each table; a table that stands for several stages is timed once."""
+    known = {
+        id(table): step_time(table, machine) for table in {id(table): table for table in tables}.values()
+    }
+    return [known[id(table)] for table in tables]
 
 
 def speed_on_chips(

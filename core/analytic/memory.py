@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.analytic.kv_cache import cache_bytes, index_bytes, state_bytes
 from core.analytic.machine import Machine
-from core.analytic.parallel import ONE_CHIP, ParallelPlan, Stage, device_operators, stages
+from core.analytic.parallel import ONE_CHIP, ParallelPlan, Stage, device_operators, each_stage, stages
 from core.analytic.params import weight_plan
 from core.analytic.table import Operators
 from core.catalog.formats import STORAGE_FORMATS
@@ -78,8 +78,34 @@ def footprint(
     >>> float(need.weights_bytes), float(need.kv_bytes), bool(need.fits)
     (16060522496.0, 1073741824.0, True)
     """
-    each = [
-        stage_footprint(
+    each = footprints(
+        model,
+        machine,
+        plan,
+        batch=batch,
+        context=context,
+        weights=weights,
+        kv=kv,
+        chunk_tokens=chunk_tokens,
+    )
+    return each[0] if len(each) == 1 else fullest(list(each))
+
+
+def footprints(
+    model: ModelSpec,
+    machine: Machine,
+    plan: ParallelPlan,
+    *,
+    batch: Number,
+    context: Number,
+    weights: str,
+    kv: str,
+    chunk_tokens: int = CHUNK_TOKENS,
+) -> tuple[Footprint, ...]:
+    """The same for a chip of each stage."""
+
+    def of(stage: Stage) -> Footprint:
+        return stage_footprint(
             model,
             machine,
             plan,
@@ -90,9 +116,8 @@ def footprint(
             kv=kv,
             chunk_tokens=chunk_tokens,
         )
-        for stage in stages(model, plan)
-    ]
-    return each[0] if len(each) == 1 else fullest(each)
+
+    return each_stage(stages(model, plan), of)
 
 
 def stage_footprint(

@@ -16,10 +16,11 @@ fewer than chips are copies. Nothing here is checked for sense: ``constraints.vi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil
-from typing import Final
+from typing import Final, TypeVar
 
 from core.analytic.collectives import Collective
 from core.analytic.forward_pass import ForwardPass, LatentForm, Split, exchange_rows
@@ -71,6 +72,8 @@ class ParallelPlan:
         spread = self.ep if self.ep <= self.tp else self.tp * self.pp * self.pooled
         return Split(self.tp, self.ep, self.pooled, self.cp, self.sp, spread)
 
+
+Made = TypeVar("Made")
 
 #: Nothing is shared.
 ONE_CHIP: Final = ParallelPlan()
@@ -138,6 +141,21 @@ def stages(model: ModelSpec, plan: ParallelPlan) -> tuple[Stage, ...]:
         found.append(Stage(index, index == 0, index == plan.pp - 1, layers, shard))
         start += number
     return tuple(found)
+
+
+def each_stage(found: tuple[Stage, ...], make: Callable[[Stage], Made]) -> tuple[Made, ...]:
+    """What ``make`` says of each stage; neighbours that hold the same are asked once.
+
+    >>> from core.catalog.models import model
+    >>> asked, found = [], stages(model("llama-3.1-8b"), ParallelPlan(pp=8))
+    >>> len(each_stage(found, asked.append)), len(asked)
+    (8, 3)
+    """
+    made: list[Made] = []
+    for before, stage in zip((None, *found), found, strict=False):
+        alike = before is not None and replace(before, index=stage.index) == stage
+        made.append(made[-1] if alike else make(stage))
+    return tuple(made)
 
 
 def device_operators(

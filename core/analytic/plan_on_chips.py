@@ -16,9 +16,10 @@ from core.analytic.deployment import PassOnChips, Phase, pass_on_chips, speed_on
 from core.analytic.kv_regimes import CacheSizes, cache_sizes
 from core.analytic.latency import bound
 from core.analytic.machine import Machine
-from core.analytic.memory import Footprint, fullest, stage_footprint
+from core.analytic.memory import Footprint, footprints, fullest
 from core.analytic.parallel import ParallelPlan, stages
 from core.analytic.plan import PassCost, Plan, answer_notes, context_violations
+from core.analytic.split_rules import split_violations
 from core.catalog.model import ModelSpec
 from core.catalog.scenario import Scenario
 
@@ -67,6 +68,16 @@ def parallel_plan(scenario: Scenario) -> ParallelPlan:
     share = scenario.tp * scenario.pp
     replicas = scenario.count // share if scenario.count % share == 0 else 1
     return ParallelPlan(scenario.tp, scenario.pp, scenario.ep, replicas)
+
+
+def divides(model: ModelSpec, parallel: ParallelPlan) -> bool:
+    """Whether a chip's share of the model is defined, so that it can be weighed.
+
+    >>> from core.catalog.models import model
+    >>> divides(model("llama-3.3-70b"), ParallelPlan(tp=3))
+    False
+    """
+    return not {one.topic for one in split_violations(model, parallel)} & _NO_SHARE
 
 
 def plan_on_chips(
@@ -123,18 +134,14 @@ class _Case:
     def memory(self) -> tuple[Footprint, ...]:
         """What a chip of each stage holds."""
         load = self.load
-        return tuple(
-            stage_footprint(
-                self.model,
-                self.machine,
-                self.parallel,
-                stage,
-                batch=load.batch,
-                context=load.context,
-                weights=load.weights,
-                kv=load.kv,
-            )
-            for stage in stages(self.model, self.parallel)
+        return footprints(
+            self.model,
+            self.machine,
+            self.parallel,
+            batch=load.batch,
+            context=load.context,
+            weights=load.weights,
+            kv=load.kv,
         )
 
     def prefill(self) -> PassOnChips:

@@ -36,6 +36,7 @@ _MULTIPLIED: Final = ("bf16", "fp16", "fp32")
 _EVERY: Final = "every kind"
 _FIRST_ROWS: Final = 12
 _MOST_COMPARED: Final = 4
+_IN_HALF: Final = 2
 #: Columns of the sorted table; the comparison shows all of them.
 _SHOWN: Final = (
     "memory, GB", "bandwidth, GB/s", "16 bits, TFLOP/s", "8 bits, TFLOP/s", "4 bits, TFLOP/s",
@@ -60,7 +61,8 @@ def show() -> None:
     left, right = st.columns([1, 1], gap="large")
     with left:
         picture.show(chip_map([*_dots(rows, chosen), *_measured()]), key="chips_map")
-    with right:
+    # More than two side by side need the whole width.
+    with right if len(chosen) <= _IN_HALF else st.container():
         _compare(chosen)
     _formats(classes)
 

@@ -123,6 +123,12 @@ def test_no_speed_up_is_above_the_number_of_chips(name: str) -> None:
     assert efficiencies == sorted(efficiencies, reverse=True)
 
 
+def test_chips_that_do_not_hold_the_model_are_told() -> None:
+    points = tensor_speed_ups(case(model="llama-3.3-70b"))
+    assert [point.fits for point in points] == [False, True, True, True]
+    assert all(point.fits for point in tensor_speed_ups(case()))
+
+
 def test_stages_bring_one_user_no_token_sooner() -> None:
     points = pipeline_speed_ups(case())
     assert [point.chips for point in points] == [1, 2, 4, 8]

@@ -117,6 +117,15 @@ def test_every_curve_is_drawn_inside_the_picture(tensor: list[SpeedUp], pipeline
     assert "You said 8 ×." in picture.alt
 
 
+def test_chips_that_do_not_hold_it_are_hollow_and_told() -> None:
+    small = [replace(point, fits=point.chips > 2) for point in points(1.0, 1.9, 3.6)]
+    picture = chip_speed_up(small, points(1.0), MARKS)
+    assert drawn_inside(picture).count("but it does not fit") == 2
+    assert "Fewer than 4 chips do not hold it." in picture.alt
+    assert "worked out as if it did" in picture.markup()
+    assert "worked out as if" not in chip_speed_up(points(1.0, 1.9), points(1.0), MARKS).markup()
+
+
 def test_the_efficiency_stands_beside_each_point() -> None:
     markup = drawn_inside(chip_speed_up(points(1.0, 1.6, 2.4), points(1.0), MARKS))
     assert ">80 %<" in markup

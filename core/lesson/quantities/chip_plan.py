@@ -134,11 +134,16 @@ def _experts(model: ModelSpec, plan: ParallelPlan) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class SpeedUp:
-    """A number of chips, how long a token takes on them, and how many times as fast that is as on one."""
+    """A number of chips, how long a token takes on them, and how many times as fast that is as on one.
+
+    Attributes:
+        fits: whether the chips hold the scenario; the time is worked out all the same.
+    """
 
     chips: int
     token_s: float
     factor: float
+    fits: bool = True
 
     @property
     def efficiency(self) -> float:
@@ -198,7 +203,10 @@ def _speed_ups(case: LessonCase, plans: Sequence[ParallelPlan]) -> list[SpeedUp]
     far = machine.network is not None
     known = [p for p in plans if _can_be(case, p) and (far or p.chips <= machine.joined_chips)]
     times = [token_s(case, plan) for plan in known]
-    return [SpeedUp(plan.chips, each, times[0] / each) for plan, each in zip(known, times, strict=True)]
+    return [
+        SpeedUp(plan.chips, each, times[0] / each, works(case, plan))
+        for plan, each in zip(known, times, strict=True)
+    ]
 
 
 def token_s(case: LessonCase, plan: ParallelPlan) -> float:

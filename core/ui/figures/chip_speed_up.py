@@ -18,6 +18,7 @@ _Y: Final = (216, 34)
 _MARKS: Final = 282
 #: The lowest factor that has a place, as a power of two: a pipeline may be a little slower than one chip.
 _LOWEST: Final = -0.6
+_HOLLOW: Final = Label("solid line-muted", "does not fit: worked out as if it did")
 
 
 @redrawable
@@ -45,9 +46,9 @@ def chip_speed_up(tensor: Sequence[SpeedUp], pipeline: Sequence[SpeedUp], marks:
         title="A token with more chips",
         drawing=drawing,
         alt=_alt(tensor, pipeline) + marks.sentence,
-        columns=("way", "chips", "seconds a token", "times as fast", "efficiency"),
+        columns=("way", "chips", "seconds a token", "times as fast", "efficiency", "fits"),
         rows=[
-            (way, point.chips, point.token_s, point.factor, point.efficiency)
+            (way, point.chips, point.token_s, point.factor, point.efficiency, "yes" if point.fits else "no")
             for way, points in (("tensor", tensor), ("pipeline", pipeline))
             for point in points
         ],
@@ -55,6 +56,7 @@ def chip_speed_up(tensor: Sequence[SpeedUp], pipeline: Sequence[SpeedUp], marks:
             Label("fill-decode", "TP, with its efficiency"),
             Label("fill-muted", "PP"),
             Label("outline line-muted", "n chips, n times as fast"),
+            *(() if all(point.fits for point in (*tensor, *pipeline)) else (_HOLLOW,)),
         ),
     )
 
@@ -77,7 +79,11 @@ def _line(
         drawing.path(places, f"solid line-{colour}", hover=words)
     for point, place in zip(points, places, strict=True):
         hover = f"{point.chips} {words}: {significant(point.factor)} times as fast, {_efficiency(point)}"
-        drawing.circle(*place, 5, f"fill-{colour}", hover=hover)
+        if point.fits:
+            drawing.circle(*place, 5, f"fill-{colour}", hover=hover)
+        else:
+            drawing.circle(*place, 5, "fill-page")
+            drawing.circle(*place, 5, f"solid line-{colour}", hover=f"{hover}, but it does not fit")
 
 
 def _efficiency(point: SpeedUp) -> str:
@@ -92,4 +98,6 @@ def _alt(tensor: Sequence[SpeedUp], pipeline: Sequence[SpeedUp]) -> str:
     if len(pipeline) > 1:
         last = pipeline[-1]
         row = f" {last.chips} stages in a row: {significant(last.factor)} times."
-    return f"With every layer shared, a token comes so many times as fast: {said}.{row}"
+    small = [point.chips for point in tensor if not point.fits]
+    room = f" Fewer than {2 * small[-1]} chips do not hold it." if small else ""
+    return f"With every layer shared, a token comes so many times as fast: {said}.{row}{room}"

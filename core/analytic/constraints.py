@@ -78,11 +78,13 @@ def violations(
 def _chip_violations(plan: ParallelPlan, count: int | None) -> list[Violation]:
     if count is None or plan.chips == count:
         return []
+    there_are = "the one chip there is" if count == 1 else f"the {count:,} chips there are"
     return [
         Violation(
             "chips",
-            f"The plan must use the {count:,} chips there are; tp {plan.tp} times pp {plan.pp} times "
-            f"dp {plan.dp} is {plan.chips:,}. Change the plan or the count.",
+            f"The plan must use {there_are}; "
+            f"tp {plan.tp} times pp {plan.pp} times dp {plan.dp} is {plan.chips:,}. "
+            "Change the plan or the count.",
         )
     ]
 

@@ -1,4 +1,4 @@
-"""A plan: does a model fit on a chip, how fast is it there, and what speaks against it.
+"""A plan of one chip: does a model fit there, how fast is it, and what speaks against it.
 
 Everything is a view of the operator table of two passes: the prefill, and the decode step in the
 middle of the answer. Plans over several chips are made by ``plan_on_chips``; cost, energy and ranges
@@ -18,7 +18,7 @@ from core.analytic.table import Operators
 from core.catalog.formats import number_format
 from core.catalog.model import ModelSpec
 from core.catalog.scenario import Scenario
-from core.errors import FormatError
+from core.errors import FormatError, ScenarioError
 from core.units import format_gib
 
 
@@ -39,7 +39,7 @@ class PassCost:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a scenario comes to on one chip; None where it cannot be said.
+    """What a scenario comes to on one chip, or on those of one replica; None where it cannot be said.
 
     Attributes:
         memory: bytes by purpose, at the longest context. prefill: of the whole batch.
@@ -69,6 +69,7 @@ def plan(scenario: Scenario, model: ModelSpec, machine: Machine) -> Plan:
 
     Raises:
         FormatError: a format of the scenario is unknown, or not for its use.
+        ScenarioError: the scenario splits its model over chips; ``plan_on_chips`` counts those.
 
     >>> from core.analytic.datasheet import machine_from
     >>> from core.catalog.accelerators import accelerator
@@ -77,11 +78,14 @@ def plan(scenario: Scenario, model: ModelSpec, machine: Machine) -> Plan:
     >>> found.fits, found.decode.limit, found.violations
     (True, 'memory', ())
     """
+    if (scenario.tp, scenario.pp, scenario.ep) != (1, 1, 1):
+        raise ScenarioError(
+            f"A plan of one chip must have tp, pp and ep of 1; got {scenario.tp}, {scenario.pp} and "
+            f"{scenario.ep}. Call plan_on_chips for a model that is split."
+        )
     number_format(scenario.weights, "weights")
     number_format(scenario.kv, "kv")
     notes = (*model.notes, *machine.notes, *_scenario_notes(scenario))
-    if (scenario.tp, scenario.pp, scenario.ep) != (1, 1, 1):
-        return _not_computed(scenario, notes)
     need = _memory(scenario, model, machine)
     prefill, decode = _tables(scenario, model)
     violations = [*_memory_violations(need, machine), *context_violations(scenario, model)]
@@ -97,18 +101,9 @@ def plan(scenario: Scenario, model: ModelSpec, machine: Machine) -> Plan:
     return Plan(need, *costs, *times, violations=tuple(violations), notes=notes)
 
 
-def _not_computed(scenario: Scenario, notes: tuple[str, ...]) -> Plan:
-    degrees = f"tp {scenario.tp}, pp {scenario.pp}, ep {scenario.ep}"
-    sentence = (
-        f"Plans that split a model over chips ({degrees}) are not computed yet, so no number is given. "
-        "Set all three to 1 to see one chip."
-    )
-    return Plan(*(None,) * 7, violations=(sentence,), notes=notes)
-
-
 def _scenario_notes(scenario: Scenario) -> tuple[str, ...]:
     notes = []
-    if scenario.count > 1 and (scenario.tp, scenario.pp, scenario.ep) == (1, 1, 1):
+    if scenario.count > 1:
         notes.append(
             f"All numbers are of one chip. {scenario.count:,} chips without a split are independent "
             f"replicas: together they serve {scenario.count:,} times the requests, none of them faster."

@@ -13,18 +13,20 @@ from typing import Final, Literal
 
 import numpy as np
 
-from core.analytic.latency import speed
+from core.analytic.deployment import speed_on_chips
 from core.analytic.machine import Machine
+from core.analytic.plan_on_chips import divides
 from core.analytic.planner_room import Case, Planned, fits, users_that_fit
+from core.analytic.planner_splits import other_splits, split_label
 from core.analytic.planner_words import Goal, lever_sentence
 from core.catalog.formats import FORMATS, STORAGE_FORMATS
 
-LeverKind = Literal["batch", "formats", "chip", "context"]
+LeverKind = Literal["batch", "formats", "chip", "context", "split"]
 
-MOST_LEVERS: Final = 4
+MOST_LEVERS: Final = 5
 #: What a change must bring to be worth a line.
 _LEAST_EFFECT: Final = 1.02
-#: What another chip must bring: a new chip is more trouble than a new setting.
+#: What another chip, or more chips, must bring: they are more trouble than a new setting.
 _LEAST_CHIP_EFFECT: Final = 1.1
 #: A larger batch may make each user wait this much longer for a token.
 _MOST_WAIT: Final = 2.0
@@ -64,7 +66,7 @@ def value_of(goal: Goal, found: Planned) -> float | None:
     if made.fits is False:
         return None
     if goal == "throughput":
-        return None if made.tokens_per_s is None else made.tokens_per_s * found.case.scenario.count
+        return None if made.tokens_per_s is None else made.tokens_per_s * found.case.replicas
     seconds = made.tpot_s if goal == "tpot" else made.ttft_s
     return None if seconds is None else 1 / seconds
 
@@ -88,17 +90,18 @@ def levers(
     >>> chips = {id: machine_from(chip) for id, chip in accelerators().items()}
     >>> now = Case(Scenario(), model("llama-3.1-8b"), chips["h100-sxm-80gb"]).planned()
     >>> [lever.label for lever in levers(now, "tpot", chips)]
-    ['int4 weights', 'NVIDIA H100 NVL 94GB']
+    ['int4 weights', 'split over 2 chips', 'NVIDIA H100 NVL 94GB']
     """
-    if now.case.split:
-        return ()
+    split = _nearest_split(now, goal)
+    if not divides(now.case.model, now.case.parallel):
+        return () if split is None else (split,)  # nothing else can help
     kinds: dict[LeverKind, Iterator[_Change]] = {
         "batch": _batches(now, goal),
         "formats": _formats(now),
         "context": _contexts(now),
     }
     best = [_best(now, goal, kind, changes) for kind, changes in kinds.items()]
-    found = [lever for lever in (*best, _nearest_chip(now, goal, machines)) if lever is not None]
+    found = [lever for lever in (*best, split, _nearest_chip(now, goal, machines)) if lever is not None]
     return tuple(sorted(found, key=lambda lever: lever.value, reverse=True)[:most])
 
 
@@ -125,7 +128,8 @@ def _lever(now: Planned, goal: Goal, kind: LeverKind, change: _Change) -> Lever 
     effect = None if old is None else value / old
     if effect is not None and effect < _LEAST_EFFECT:
         return None
-    sentence = lever_sentence(change.label, goal, effect, now, after)
+    article = "a " if change.label.startswith("split") else ""
+    sentence = lever_sentence(f"{article}{change.label}", goal, effect, now, after)
     return Lever(kind, change.label, after, value, effect, sentence)
 
 
@@ -154,9 +158,10 @@ def _larger_batch(now: Planned, room: int | None) -> int:
     powers = [2**power for power in range(17) if case.scenario.batch < 2**power <= (room or 0)]
     if not powers:
         return 0
-    tpot_s = speed(
+    tpot_s = speed_on_chips(
         case.model,
         case.machine,
+        case.parallel,
         batch=np.array(powers),
         input_tokens=case.scenario.input_tokens,
         output_tokens=case.scenario.output_tokens,
@@ -221,5 +226,19 @@ def _nearest_chip(now: Planned, goal: Goal, machines: Mapping[str, Machine]) -> 
         change = _Change(chip.name, replace(case.changed(accelerator=chip.id), machine=chip))
         lever = _lever(now, goal, "chip", change)
         if lever is not None and (lever.effect is None or lever.effect >= _LEAST_CHIP_EFFECT):
+            return lever
+    return None
+
+
+def _nearest_split(now: Planned, goal: Goal) -> Lever | None:
+    """The nearest split that brings a tenth or more, not the widest there is.
+
+    Chips that are added must give more tokens a second than as many replicas would.
+    """
+    before = now.case.scenario.count
+    for other in other_splits(now.case, pipelines=now.plan.fits is not True):
+        lever = _lever(now, goal, "split", _Change(split_label(other), other))
+        added = max(other.scenario.count / before, 1.0) if goal == "throughput" else 1.0
+        if lever is not None and (lever.effect is None or lever.effect >= _LEAST_CHIP_EFFECT * added):
             return lever
     return None

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.analytic.machine import Machine
-from core.analytic.memory import footprint
+from core.analytic.memory import Footprint, footprint
+from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import Plan, plan
-from core.analytic.plan_on_chips import parallel_plan, plan_on_chips
+from core.analytic.plan_on_chips import PlanOnChips, divides, parallel_plan, plan_on_chips
 from core.catalog.model import ModelSpec
 from core.catalog.scenario import LIMITS, Scenario
 from core.units import Number
@@ -33,14 +34,15 @@ class Case:
     machine: Machine
 
     def planned(self) -> Planned:
-        """What it comes to.
+        """What it comes to, on one chip or on those of its split.
 
         Raises:
             FormatError: a format of the scenario is unknown, or not for its use.
         """
-        if self.split:
-            return Planned(self, plan_on_chips(self.scenario, self.model, self.machine).plan)
-        return Planned(self, plan(self.scenario, self.model, self.machine))
+        if not self.split:
+            return Planned(self, plan(self.scenario, self.model, self.machine))
+        found = plan_on_chips(self.scenario, self.model, self.machine)
+        return Planned(self, found.plan, found)
 
     def changed(self, **values: str | int) -> Case:
         """The same with other counts or formats; a model or chip needs its record too."""
@@ -57,17 +59,29 @@ class Case:
         return (self.scenario.tp, self.scenario.pp, self.scenario.ep) != (1, 1, 1)
 
     @property
+    def parallel(self) -> ParallelPlan:
+        """How the chips share the work; those without a split are replicas."""
+        return parallel_plan(self.scenario)
+
+    @property
     def replicas(self) -> int:
         """Copies of the model that serve users of their own."""
-        return parallel_plan(self.scenario).dp
+        return self.parallel.dp
+
+    @property
+    def weighed(self) -> bool:
+        """Whether it can be said what fits: the capacity is known, and the model divides by its plan."""
+        known = self.machine.capacity_bytes is not None
+        return known and (not self.split or divides(self.model, self.parallel))
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A case and what it comes to."""
+    """A case and what it comes to; ``chips`` is None where the model is not split."""
 
     case: Case
     plan: Plan
+    chips: PlanOnChips | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +103,17 @@ class ContextRoom:
 
 
 def fits(case: Case) -> bool | None:
-    """Whether the memory of one chip suffices; None where that cannot be said."""
-    if case.split or case.machine.capacity_bytes is None:
+    """Whether the memory of the fullest chip suffices; None where that cannot be said."""
+    if not case.weighed:
         return None
     return bool(_held(case, batch=case.scenario.batch, context=case.context))
 
 
 def users_that_fit(case: Case) -> int | None:
-    """The largest batch whose sequences can all grow to the scenario's length on one chip.
+    """The largest batch whose sequences can all grow to the scenario's length on one replica.
 
     Exact: the memory table holds this many and not one more. 0 where not one fits; ``MOST_USERS`` where
-    that many fit. None where the capacity is unknown or the model is split over chips.
+    that many fit. None where the capacity is unknown or the model does not divide by its split.
 
     >>> from core.analytic.datasheet import machine_from
     >>> from core.catalog.accelerators import accelerator
@@ -119,15 +133,20 @@ def context_that_fits(case: Case) -> ContextRoom | None:
 
 def _held(case: Case, *, batch: Number, context: Number) -> NDArray[np.bool_]:
     """What the memory table says of each of a sweep; the capacity must be known."""
-    need = footprint(
+    return np.asarray(need_of(case, batch=batch, context=context).fits, np.bool_)
+
+
+def need_of(case: Case, *, batch: Number, context: Number) -> Footprint:
+    """What the fullest chip must hold for another batch or context."""
+    return footprint(
         case.model,
         case.machine,
         batch=batch,
         context=context,
         weights=case.scenario.weights,
         kv=case.scenario.kv,
+        plan=case.parallel,
     )
-    return np.asarray(need.fits, np.bool_)
 
 
 def _largest(case: Case, most: int, held: Callable[[NDArray[np.float64]], NDArray[np.bool_]]) -> int | None:
@@ -135,7 +154,7 @@ def _largest(case: Case, most: int, held: Callable[[NDArray[np.float64]], NDArra
 
     More never fits where less does not, so each round of tries narrows the gap 65 times.
     """
-    if case.split or case.machine.capacity_bytes is None:
+    if not case.weighed:
         return None
     known, refused = 0, most + 1
     while refused - known > 1:

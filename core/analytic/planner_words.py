@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from core.analytic.cost import list_price
 from core.analytic.machine import Machine
 from core.analytic.plan import PassCost, Plan
 from core.analytic.planner_room import Planned
 from core.analytic.roofline import ridge_flops_per_byte
+from core.catalog.accelerators import accelerators
 from core.catalog.formats import STORAGE_FORMATS
+from core.catalog.scenario import Scenario
 from core.units import format_gib, format_seconds, significant
 
 Goal = Literal["tpot", "ttft", "throughput", "fit"]
@@ -57,7 +60,7 @@ def _value(goal: Goal, found: Planned) -> str:
     if goal == "ttft" and made.ttft_s is not None:
         return format_seconds(made.ttft_s)
     if goal == "throughput" and made.tokens_per_s is not None:
-        return f"{significant(made.tokens_per_s * found.case.scenario.count)} tokens/s"
+        return f"{significant(made.tokens_per_s * found.case.replicas)} tokens/s"
     if goal == "fit" and made.memory is not None and made.memory.capacity_bytes:
         return f"{float(made.memory.total_bytes) / made.memory.capacity_bytes:,.0%}"
     return "an unknown value"
@@ -73,9 +76,31 @@ def _prices(goal: Goal, before: Planned, after: Planned) -> list[str]:
         prices.append("Coarser weights can change the text: check the answers on your own task.")
     if new.input_tokens < old.input_tokens:
         prices.append("That needs prompts that say the same in half the tokens.")
-    if new.accelerator != old.accelerator:
-        prices.append("It has a price of its own: see what a token costs there.")
+    if new.count != old.count:
+        prices.append(f"It takes {_chips(new.count)}, not {old.count:,}.")
+    if (new.accelerator, new.count) != (old.accelerator, old.count):
+        prices.append(_hourly_sentence(old, new))
     return prices
+
+
+def _chips(count: int) -> str:
+    return "1 chip" if count == 1 else f"{count:,} chips"
+
+
+def _hourly_sentence(old: Scenario, new: Scenario) -> str:
+    """What the chips cost for an hour, before and after."""
+    before, after = _usd_per_hour(old), _usd_per_hour(new)
+    if after is None:
+        return "No dated price of the chip is known."
+    instead = "" if before is None else f" instead of ${significant(before)}"
+    return f"At list prices that is ${significant(after)} an hour{instead}."
+
+
+def _usd_per_hour(scenario: Scenario) -> float | None:
+    """List price of all chips; None where no dated one is known, as of a chip that a visitor brought."""
+    chip = accelerators().get(scenario.accelerator)
+    price = None if chip is None else list_price(chip)
+    return None if price is None else price.usd * scenario.count
 
 
 def _waits(before: Plan, after: Plan) -> list[str]:

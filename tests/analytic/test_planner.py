@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.analytic import planner, planner_comparison, planner_room, planner_words
+from core.analytic import planner, planner_comparison, planner_room, planner_splits, planner_words
 from core.analytic.datasheet import machine_from
 from core.analytic.plan import PassCost
 from core.analytic.plan_on_chips import plan_on_chips
-from core.analytic.planner import Lever, levers, value_of
+from core.analytic.planner import MOST_LEVERS, Lever, levers, value_of
 from core.analytic.planner_comparison import compare_plans
 from core.analytic.planner_room import (
     MOST_TOKENS,
@@ -46,7 +46,7 @@ cases = st.builds(
 )
 
 
-@pytest.mark.parametrize("module", [planner, planner_room, planner_words, planner_comparison])
+@pytest.mark.parametrize("module", [planner, planner_room, planner_splits, planner_words, planner_comparison])
 def test_examples_hold(module: Any) -> None:
     found = doctest.testmod(module)
     assert (found.attempted > 0, found.failed) == (True, 0)
@@ -55,10 +55,23 @@ def test_examples_hold(module: Any) -> None:
 # --- What fits ------------------------------------------------------------------------------------
 
 
-@given(cases)
+split_cases = st.builds(
+    case,
+    model=st.sampled_from(["llama-3.3-70b", "qwen3-30b-a3b", "deepseek-v2-lite", "smollm2-135m"]),
+    accelerator=st.sampled_from(["h100-sxm-80gb", "a100-sxm-80gb", "rtx-4080"]),
+    count=st.sampled_from([1, 4, 8]),
+    tp=st.sampled_from([1, 2, 3, 4, 8]),
+    pp=st.sampled_from([1, 2, 3]),
+    batch=st.integers(1, 600),
+    input_tokens=st.integers(1, 100_000),
+)
+either = st.one_of(cases, split_cases)
+
+
+@given(either)
 def test_so_many_users_fit_and_not_one_more(now: Case) -> None:
     users = users_that_fit(now)
-    if now.machine.capacity_bytes is None:
+    if not now.weighed:
         assert users is None
         return
     assert users is not None
@@ -66,10 +79,10 @@ def test_so_many_users_fit_and_not_one_more(now: Case) -> None:
     assert users == MOST_USERS or fits(now.changed(batch=users + 1)) is False
 
 
-@given(cases)
+@given(either)
 def test_so_long_a_context_fits_and_not_one_token_more(now: Case) -> None:
     room = context_that_fits(now)
-    if now.machine.capacity_bytes is None:
+    if not now.weighed:
         assert room is None
         return
     assert room is not None
@@ -93,27 +106,28 @@ def test_known_cases() -> None:
 
 
 @pytest.mark.parametrize("degree", ["tp", "pp"])
-def test_a_split_model_is_planned_on_its_chips_and_has_no_room_or_levers_yet(degree: str) -> None:
+def test_a_split_model_is_planned_on_its_chips(degree: str) -> None:
     now = case(**{degree: 2, "count": 4})
     assert now.replicas == 2
     made = plan_on_chips(now.scenario, now.model, now.machine).plan
     assert (now.planned().plan.ttft_s, now.planned().plan.decode) == (made.ttft_s, made.decode)
-    assert (users_that_fit(now), context_that_fits(now), fits(now)) == (None, None, None)
-    assert levers(now.planned(), "tpot", CHIPS) == ()
+    assert now.planned().plan.memory is not None
+    assert now.planned().plan.violations == made.violations == ()
     assert memory_sentence(now.planned().plan).startswith("It fits")
     three = case(**{degree: 3 if degree == "tp" else 64})
     assert memory_sentence(three.planned().plan).startswith("The model does not divide by this plan")
+    assert (users_that_fit(three), context_that_fits(three), fits(three)) == (None, None, None)
 
 
 # --- Levers ---------------------------------------------------------------------------------------
 
 
 @settings(max_examples=15)
-@given(cases, st.sampled_from(list(GOALS)))
+@given(either, st.sampled_from(list(GOALS)))
 def test_a_lever_is_a_plan_that_works_and_helps(now: Case, goal: Goal) -> None:
     before = now.planned()
     found = levers(before, goal, CHIPS)
-    assert len({lever.kind for lever in found}) == len(found) <= 4
+    assert len({lever.kind for lever in found}) == len(found) <= MOST_LEVERS
     assert [lever.value for lever in found] == sorted((lever.value for lever in found), reverse=True)
     old = value_of(goal, before)
     for lever in found:
@@ -179,6 +193,62 @@ def test_room_in_memory_counts_even_where_it_does_not_fit() -> None:
 def test_an_answer_of_one_token_has_no_time_per_token_to_improve() -> None:
     assert by_kind("tpot", output_tokens=1) == {}
     assert by_kind("throughput", output_tokens=1) == {}
+
+
+BIG = {"model": "llama-3.3-70b", "accelerator": "a100-sxm-80gb"}
+
+
+def test_a_model_too_large_for_one_chip_is_split() -> None:
+    assert case(**BIG).planned().plan.fits is False
+    assert case(**BIG, count=4, tp=4).planned().plan.fits is True
+    split = by_kind("tpot", **BIG)["split"]
+    after = split.after.case.scenario
+    assert (split.label, after.tp, after.count) == ("split over 2 chips", 2, 2)
+    assert split.after.plan.violations == ()
+    assert "Then it fits, which it does not now. It takes 2 chips, not 1. At list prices" in split.sentence
+
+
+def test_a_split_uses_the_chips_that_are_there() -> None:
+    split = by_kind("tpot", **BIG, count=4)["split"]
+    assert (split.after.case.scenario.count, split.after.case.replicas) == (4, 2)
+    assert "It takes" not in split.sentence
+
+
+def test_what_does_not_divide_is_helped_by_another_split_alone() -> None:
+    found = by_kind("ttft", model="llama-3.3-70b", count=3, tp=3)
+    assert list(found) == ["split"]
+    assert found["split"].after.case.scenario.tp == 4
+
+
+def test_more_chips_for_throughput_must_beat_as_many_replicas() -> None:
+    assert "split" not in by_kind("throughput")
+    fewer = by_kind("throughput", count=4, tp=4)["split"]
+    assert (fewer.after.case.scenario.tp, fewer.after.case.scenario.count) == (2, 4)
+    assert "Each user then waits" in fewer.sentence
+
+
+def test_other_levers_keep_the_split() -> None:
+    found = by_kind("throughput", model="llama-3.3-70b", count=8, tp=4)
+    assert {found[kind].after.case.scenario.tp for kind in ("batch", "formats", "chip")} == {4}
+    batch = found["batch"].after
+    assert batch.plan.tpot_s is not None
+    assert value_of("throughput", batch) == 2 * batch.case.scenario.batch / batch.plan.tpot_s
+
+
+def test_a_chip_without_a_link_is_not_split() -> None:
+    assert CHIPS["apple-m4-max"].link is None
+    assert "split" not in by_kind("fit", accelerator="apple-m4-max", weights="fp16", kv="fp16")
+
+
+def test_experts_stay_spread_where_that_works() -> None:
+    now = {"model": "mixtral-8x7b-v0.1", "accelerator": "a100-sxm-80gb"}
+    split = by_kind("tpot", **now, count=2, tp=2, ep=2)["split"].after.case.scenario
+    assert (split.tp, split.ep) == (4, 2)
+
+
+def test_another_chip_is_named_with_its_price() -> None:
+    assert "At list prices that is $" in by_kind("tpot")["chip"].sentence
+    assert "No dated price of the chip is known" in by_kind("tpot", **BIG)["chip"].sentence
 
 
 # --- Words and comparison -------------------------------------------------------------------------

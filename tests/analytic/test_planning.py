@@ -9,7 +9,7 @@ from core.analytic.plan import Plan, plan
 from core.catalog.accelerators import accelerator
 from core.catalog.models import model
 from core.catalog.scenario import Scenario
-from core.errors import FormatError
+from core.errors import FormatError, ScenarioError
 
 
 def made(**change: Any) -> Plan:
@@ -57,10 +57,9 @@ def test_an_unknown_capacity_is_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("degree", ["tp", "pp", "ep"])
-def test_a_split_model_is_not_pretended(degree: str) -> None:
-    found = made(**{degree: 2})
-    assert "are not computed yet, so no number is given" in found.violations[0]
-    assert (found.memory, found.prefill, found.decode, found.ttft_s, found.fits) == (None,) * 5
+def test_a_split_model_is_no_plan_of_one_chip(degree: str) -> None:
+    with pytest.raises(ScenarioError, match="Call plan_on_chips for a model that is split"):
+        made(**{degree: 2})
 
 
 def test_several_chips_are_replicas() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -10,7 +11,7 @@ from core.errors import JobError
 from core.lab.job import JobSnapshot, JobState
 from core.lab.record import dumps
 from core.lab.request import MAX_PROMPT_CHARACTERS, RunRequest
-from core.ui.lab import runs
+from core.ui.lab import runs, watch
 from core.ui.lab.controls import problem
 from tests.pages.conftest import Open, settled, state, tables, words
 from tests.pages.fake_lab import FakeLab, ready, record_of
@@ -453,6 +454,19 @@ def test_what_is_typed_while_a_run_waits_outlives_a_reload(
     reloaded = open_app()
     assert reloaded.text_area(key="lab_prompt").value == "typed since"
     assert state(reloaded) == state(app)
+
+
+def test_a_long_phase_says_how_long_it_takes(
+    open_app: Open, lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    lab.now = ready(state="warming", phase="calibrating", fraction=0.25)
+    app = open_app()
+    assert "goes on" not in words(app)
+    clock[0] += 30
+    settled(app.run())
+    assert "That goes on for 30 s, and about 90 s more." in words(app)
 
 
 # Records

@@ -3,9 +3,13 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analytic.datasheet import machine_from
+from core.analytic.plan_on_chips import plan_on_chips
 from core.catalog.accelerators import accelerators
+from core.catalog.models import model
 from core.catalog.scenario import Scenario
 from core.ui.planner import page
+from core.units import format_gib, format_seconds, significant
 from tests.pages.conftest import Open, component_data, settled, tables, words
 
 pytestmark = pytest.mark.page
@@ -112,15 +116,79 @@ def test_a_split_is_planned_on_its_chips_and_can_be_undone(open_app: Open) -> No
     assert not app.error
     assert "on the fullest chip" in tiles(app)["Memory"]["meaning"]
     assert float(tiles(app)["TPOT"]["value"].split()[0]) < float(whole["TPOT"]["value"].split()[0])
-    assert [alt.partition(" ")[0] for alt in alts(app)] == ["Memory:", "The"]
-    app.session_state["planner_open"] = "TPOT"
-    settled(app.run())
-    assert "This arithmetic must be of one chip" in app.error[0].value
+    assert [alt.partition(" ")[0] for alt in alts(app)] == ["Memory:", "The", "Roofline"]
+    assert "tp 2" in app.html[0].value
     press(app, "scenario_unsplit")
     assert tiles(app)["Memory"]["value"] == "It fits"
 
 
+@pytest.mark.parametrize("name", TILES)
+def test_each_number_of_a_split_plan_opens_to_its_arithmetic(open_app: Open, name: str) -> None:
+    app = planner(open_app, m="llama-3.3-70b", n="8", tp="4", pp="2", v="1")
+    app.session_state["planner_open"] = name
+    settled(app.run())
+    html = "".join(item.value for item in app.html)
+    assert 'aria-label="Inputs"' in html
+    assert ("collectives" in html) == (name in {"TTFT", "TPOT"})
+    assert not app.error
+
+
+def test_a_split_plan_is_that_of_the_arithmetic(open_app: Open) -> None:
+    app = planner(open_app, m="llama-3.3-70b", a="a100-sxm-80gb", n="4", tp="4", b="8", v="1")
+    now = scenario(app)
+    made = plan_on_chips(now, model(now.model), machine_from(accelerators()[now.accelerator])).plan
+    shown = tiles(app)
+    assert made.ttft_s is not None
+    assert made.tpot_s is not None
+    assert made.tokens_per_s is not None
+    assert made.memory is not None
+    assert shown["TTFT"]["value"] == format_seconds(made.ttft_s)
+    assert shown["TPOT"]["value"] == format_seconds(made.tpot_s)
+    assert shown["Tokens/s"]["value"] == significant(made.tokens_per_s)
+    assert shown["Memory"]["meaning"].startswith(format_gib(float(made.memory.total_bytes)))
+    assert " to " in shown["TPOT"]["meaning"]
+    assert int(shown["Users"]["value"].replace(",", "")) > 8
+    assert "Decode waits for" in words(app)
+
+
+def test_a_plan_that_cannot_be_says_why_and_a_button_makes_one_that_can(open_app: Open) -> None:
+    app = planner(open_app, m="llama-3.3-70b", n="3", tp="3", v="1")
+    assert {tiles(app)[name]["value"] for name in TILES} == {"unknown"}
+    assert any("must divide the 64 attention heads; 3 does not" in error.value for error in app.error)
+    assert "The nearest plans that work" in words(app)
+    press(app, "planner_nearest_0")
+    assert (scenario(app).tp, scenario(app).count) == (4, 4)
+    assert tiles(app)["Memory"]["value"] == "It fits"
+    assert not app.error
+
+
+def test_a_split_without_its_chips_gets_them_with_a_button(open_app: Open) -> None:
+    app = planner(open_app, tp="2", v="1")
+    assert any("the one chip there is" in error.value for error in app.error)
+    press(app, "planner_nearest_0")
+    assert not app.error
+
+
 # What it offers
+
+
+def test_a_lever_splits_a_model_that_is_too_large(open_app: Open) -> None:
+    app = planner(open_app, m="llama-3.3-70b", a="a100-sxm-80gb", v="1")
+    assert tiles(app)["Memory"]["value"] == "Does not fit"
+    levers = [data["rows"] for data in component_data(app) if "rows" in data][-1]
+    place = [row["label"] for row in levers].index("split over 2 chips")
+    press(app, f"planner_levers_{place}")
+    assert (scenario(app).tp, scenario(app).count) == (2, 2)
+    assert tiles(app)["Memory"]["value"] == "It fits"
+
+
+def test_a_split_is_compared_with_none(open_app: Open) -> None:
+    app = press(planner(open_app, n="2", v="1"), "planner_hold")
+    app.session_state["scenario"] = Scenario(count=2, tp=2)
+    settled(app.run())
+    assert "Both fit" in words(app)
+    assert "as fast" in words(app)
+    assert ", tp 2" in words(app)
 
 
 @pytest.mark.parametrize("goal", ["tpot", "ttft", "throughput", "fit"])

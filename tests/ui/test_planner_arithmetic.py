@@ -19,6 +19,10 @@ SCENARIOS = [
     Scenario(batch=32, weights="int4", input_tokens=300, output_tokens=500),
     Scenario(model="llama-2-70b", weights="int8"),  # too large for the chip
     Scenario(model="qwen3-0.6b", accelerator="t4", weights="fp16", kv="fp16", output_tokens=2),
+    Scenario(model="llama-3.3-70b", accelerator="a100-sxm-80gb", count=4, tp=4),
+    Scenario(model="llama-3.3-70b", count=8, tp=2, pp=4, batch=8),
+    Scenario(model="llama-3.3-70b", count=16, tp=1, pp=16, batch=2),
+    Scenario(model="qwen3-30b-a3b", count=8, tp=4, ep=8, batch=16),
 ]
 
 
@@ -81,9 +85,39 @@ def test_a_number_that_cannot_be_said_is_a_sentence() -> None:
         worked_number(no_bf16, "TTFT")
     with pytest.raises(ScenarioError, match="unknown here"):
         worked_number(no_bf16, "Tokens/s")
-    split = found_for(Scenario(tp=2))
-    with pytest.raises(ScenarioError, match="split"):
-        worked_number(split, "Memory")
+    ragged = found_for(Scenario(tp=3, count=3))
+    for name in ("Memory", "TTFT", "TPOT", "Users", "Context"):
+        with pytest.raises(ScenarioError, match="must divide by its plan"):
+            worked_number(ragged, name)
+
+
+def test_a_split_pass_says_what_one_chip_does_and_what_it_sends() -> None:
+    found = found_for(Scenario(model="llama-3.3-70b", count=4, tp=4))
+    made = worked_number(found, "TPOT")
+    inputs = {item.symbol: item for item in made.inputs}
+    whole = found.plan.decode
+    assert whole is not None
+    assert number(inputs["bytes"].value) == pytest.approx(whole.bytes / 4 / 1e9, rel=6e-3)
+    assert "reads" in inputs["one chip"].meaning
+    # Two all-reduces a layer, one for the embedding, and the gathering of the logits.
+    assert inputs["collectives"].meaning.startswith("162 of them; one chip sends")
+    assert inputs["link rate"].url.startswith("https://")
+    assert made.formula == "TPOT = pass cost + one chip + collectives"
+    assert "collectives" in made.substituted
+
+
+def test_a_pipeline_shows_its_slowest_stage() -> None:
+    found = found_for(Scenario(model="llama-3.3-70b", count=8, tp=2, pp=4, batch=8))
+    assert worked_number(found, "TTFT").formula == "TTFT = all stages + ( m − 1 ) × slowest stage"
+    inputs = {item.symbol: item for item in worked_number(found, "TPOT").inputs}
+    assert inputs["m"].value == "4"
+
+
+def test_a_split_memory_is_of_the_fullest_chip() -> None:
+    found = found_for(Scenario(model="llama-3.3-70b", count=4, tp=4))
+    made = worked_number(found, "Memory")
+    assert made.note.startswith("The fullest of the 4 chips")
+    assert "part of the parameters" in made.inputs[0].meaning
 
 
 def test_the_sources_of_a_chip_can_be_opened() -> None:

@@ -11,12 +11,13 @@ from typing import Final
 
 import numpy as np
 
-from core.analytic.memory import Footprint, footprint
-from core.analytic.planner_room import MOST_TOKENS, MOST_USERS
+from core.analytic.memory import Footprint
+from core.analytic.planner_room import MOST_TOKENS, MOST_USERS, need_of
 from core.catalog.formats import STORAGE_FORMATS
 from core.errors import ScenarioError
 from core.ui.pass_arithmetic import Origin, Passes, pass_number
 from core.ui.planner.found import Found
+from core.ui.planner.split_arithmetic import split_number
 from core.ui.worked_number import Input, WorkedNumber
 from core.units import format_gib, format_seconds, significant
 
@@ -31,25 +32,16 @@ def worked_number(found: Found, name: str) -> WorkedNumber:
         FormatError: the chip cannot compute in a format of the scenario.
         ScenarioError: the number is unknown here.
     """
-    if found.case.split and name != "Tokens/s":
-        raise ScenarioError(
-            "This arithmetic must be of one chip; here a model is split over several. See Parallelism for "
-            "what each of them does, or set the split to 1."
-        )
     return _WORKED[name](found)
-
-
-def _known(value: Footprint | None) -> Footprint:
-    if value is None:
-        raise ScenarioError("Memory must be known, and it is unknown here. Choose another plan.")
-    return value
 
 
 # --- Memory ---------------------------------------------------------------------------------------
 
 
 def _memory(found: Found) -> WorkedNumber:
-    need = _known(found.plan.memory)
+    need = found.plan.memory
+    if need is None:
+        raise _undivided(found)
     total = float(need.total_bytes)
     capacity = need.capacity_bytes
     verdict = "usable memory unknown"
@@ -67,9 +59,22 @@ def _memory(found: Found) -> WorkedNumber:
             f"memory_bytes = {' + '.join(f'{name}_bytes' for name in values)}",
             'print(f"{memory_bytes / 2**30:.3g} GiB")',
         ),
-        note="At the end of the answer, when the cache is fullest. Left out: fragmentation, and what an "
-        "engine reserves beyond need.",
+        note=f"{_whose(found)}At the end of the answer, when the cache is fullest. Left out: fragmentation, "
+        "and what an engine reserves beyond need.",
     )
+
+
+def _undivided(found: Found) -> ScenarioError:
+    return ScenarioError(
+        f"{found.case.model.name} must divide by its plan before anything can be weighed or timed; this one "
+        "does not. Choose another split."
+    )
+
+
+def _whose(found: Found) -> str:
+    if not found.case.split:
+        return ""
+    return f"The fullest of the {found.share:,} chips that share the model. "
 
 
 def _memory_values(need: Footprint) -> dict[str, float]:
@@ -85,9 +90,10 @@ def _memory_inputs(found: Found, need: Footprint) -> tuple[Input, ...]:
     scenario = found.case.scenario
     values = _memory_values(need)
     tokens = f"{scenario.batch:,} × {found.case.context:,} tokens"
+    cached = "the chip's part of keys and values" if found.case.split else "keys and values"
     meanings = {
-        "weights": f"all parameters in {STORAGE_FORMATS[scenario.weights].name}, scales included",
-        "kv": f"keys and values of {tokens} in {STORAGE_FORMATS[scenario.kv].name}",
+        "weights": f"{_parameters(found)} in {STORAGE_FORMATS[scenario.weights].name}, scales included",
+        "kv": f"{cached} of {tokens} in {STORAGE_FORMATS[scenario.kv].name}",
         "activations": "the largest tensors of one pass",
         "overhead": "what driver and framework keep",
     }
@@ -96,6 +102,10 @@ def _memory_inputs(found: Found, need: Footprint) -> tuple[Input, ...]:
         Input(symbols[n], meanings[n], format_gib(v), _PRIOR if n == "overhead" else _SHAPE)
         for n, v in values.items()
     )
+
+
+def _parameters(found: Found) -> str:
+    return "the chip's part of the parameters" if found.case.split else "all parameters"
 
 
 def _capacity(found: Found) -> Input:
@@ -116,6 +126,8 @@ def _ttft(found: Found) -> WorkedNumber:
     prompts = "1 prompt" if scenario.batch == 1 else f"{scenario.batch:,} prompts"
     what = f"reading {prompts} of {scenario.input_tokens:,} tokens in one pass"
     note = "Left out: waiting for other requests, and overlap of neighbouring operators."
+    if found.case.split:
+        return split_number(_divided(found), "TTFT", "prefill", what, note)
     return pass_number(
         "TTFT", _passes(found, "prefill", what, STORAGE_FORMATS[scenario.weights].compute), note
     )
@@ -129,7 +141,15 @@ def _tpot(found: Found) -> WorkedNumber:
         "TPOT is the mean over the answer; this is its middle step, a little off. Left out: overlap of "
         "neighbouring operators."
     )
+    if found.case.split:
+        return split_number(_divided(found), "TPOT", "decode", what, note)
     return pass_number("TPOT", _passes(found, "decode", what, "bandwidth"), note)
+
+
+def _divided(found: Found) -> Found:
+    if found.plan.memory is None:
+        raise _undivided(found)
+    return found
 
 
 def _passes(found: Found, phase: str, what: str, fact: str) -> Passes:
@@ -170,7 +190,7 @@ def _users(found: Found) -> WorkedNumber:
     if most is None:
         raise _no_capacity(found)
     tries = sorted({max(most, 1), min(most + 1, MOST_USERS)})
-    need = _footprint(found, batch=np.array(tries), context=float(found.case.context))
+    need = need_of(found.case, batch=np.array(tries), context=float(found.case.context))
     what = f"users of {found.case.context:,} tokens each"
     return _room(found, need, tries, f"{most:,} {what}", name="users")
 
@@ -181,7 +201,7 @@ def _context(found: Found) -> WorkedNumber:
         raise _no_capacity(found)
     most = room.memory_tokens
     tries = sorted({max(most, 1), min(most + 1, MOST_TOKENS)})
-    need = _footprint(found, batch=float(found.case.scenario.batch), context=np.array(tries))
+    need = need_of(found.case, batch=float(found.case.scenario.batch), context=np.array(tries))
     users = found.case.scenario.batch
     whose = "for the one user" if users == 1 else f"for each of {users:,} users"
     result = f"{most:,} tokens {whose}; the model was made for {room.model_tokens:,}"
@@ -189,21 +209,11 @@ def _context(found: Found) -> WorkedNumber:
 
 
 def _no_capacity(found: Found) -> ScenarioError:
+    if found.machine.capacity_bytes is not None:
+        return _undivided(found)
     return ScenarioError(
-        f"How much fits must rest on the usable memory, which is unknown for {found.machine.name} or for "
-        "a model that is split. Choose another chip."
-    )
-
-
-def _footprint(found: Found, *, batch: object, context: object) -> Footprint:
-    scenario = found.case.scenario
-    return footprint(
-        found.case.model,
-        found.machine,
-        batch=batch,  # type: ignore[arg-type]
-        context=context,  # type: ignore[arg-type]
-        weights=scenario.weights,
-        kv=scenario.kv,
+        f"How much fits must rest on the usable memory, which is unknown for {found.machine.name}. "
+        "Choose another chip."
     )
 
 
@@ -222,7 +232,7 @@ def _room(found: Found, need: Footprint, tries: list[int], result: str, *, name:
         inputs=(
             Input(
                 "weights",
-                "all parameters, scales included",
+                f"{_parameters(found)}, scales included",
                 format_gib(float(need.weights_bytes.flat[0])),
                 _SHAPE,
             ),
@@ -242,27 +252,26 @@ def _room(found: Found, need: Footprint, tries: list[int], result: str, *, name:
             _capacity(found),
         ),
         python=_room_program(need, tries, capacity, name),
-        note="More never fits where less does not, so these two neighbours prove it.",
+        note=f"{_whose(found)}More never fits where less does not, so these two neighbours prove it.",
     )
 
 
 def _room_program(need: Footprint, tries: list[int], capacity: float, name: str) -> str:
     count = len(tries)
-    growing = zip(
-        tries,
-        np.broadcast_to(need.kv_bytes, count),
-        np.broadcast_to(need.activation_bytes, count),
-        strict=True,
+    # Another stage can be the fullest with more users, so its weights stand with each of the tries.
+    parts = (need.weights_bytes, need.kv_bytes, need.activation_bytes, need.overhead_bytes)
+    columns = zip(*(np.broadcast_to(part, count) for part in parts), strict=True)
+    rows = ", ".join(
+        f"{n}: ({', '.join(f'{size:.12g}' for size in sizes)})"
+        for n, sizes in zip(tries, columns, strict=True)
     )
-    rows = ", ".join(f"{n}: ({kv:.12g}, {act:.12g})" for n, kv, act in growing)
-    fixed = float(need.weights_bytes.flat[0]) + float(need.overhead_bytes.flat[0])
     return "\n".join(
         (
             f"capacity_bytes = {capacity:.12g}",
-            f"fixed_bytes = {fixed:.12g}  # weights and overhead",
-            f"growing_bytes = {{{rows}}}  # {name}: KV cache, activations",
-            f"{name} = max((n for n, parts in growing_bytes.items() "
-            "if fixed_bytes + sum(parts) <= capacity_bytes), default=0)",
+            f"# {name}: weights, KV cache, activations, overhead",
+            f"needed_bytes = {{{rows}}}",
+            f"{name} = max((n for n, parts in needed_bytes.items() "
+            "if sum(parts) <= capacity_bytes), default=0)",
             f"print({name})",
         )
     )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from core.analytic.constraints import Load, nearest_plans
+from core.analytic.deployment import PassOnChips, Phase, pass_on_chips
 from core.analytic.machine import Machine
 from core.analytic.operators import operators
+from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import Plan
 from core.analytic.planner_room import Case, ContextRoom, Planned, context_that_fits, users_that_fit
 from core.analytic.table import Operators
@@ -23,13 +26,14 @@ class Found:
 
     Attributes:
         users: the largest batch that fits. context: how long each sequence may grow.
-        chip: the data sheet behind the machine.
+        chip: the data sheet behind the machine. nearest: plans that work, where this one does not.
     """
 
     planned: Planned
     users: int | None
     context: ContextRoom | None
     chip: Accelerator
+    nearest: tuple[ParallelPlan, ...] = ()
 
     @property
     def case(self) -> Case:
@@ -66,6 +70,30 @@ class Found:
             latent="absorbed" if phase == "decode" else "expanded",
         )
 
+    def pass_on_chips(self, phase: Phase) -> PassOnChips:
+        """The same on the chips of a replica, with their collectives.
+
+        Raises:
+            FormatError, ScenarioError: as ``deployment.pass_on_chips``.
+        """
+        scenario = self.case.scenario
+        return pass_on_chips(
+            self.case.model,
+            self.machine,
+            self.case.parallel,
+            phase,
+            batch=scenario.batch,
+            new_tokens=1 if phase == "decode" else scenario.input_tokens,
+            context=self.middle_context if phase == "decode" else scenario.input_tokens,
+            weights=scenario.weights,
+            kv=scenario.kv,
+        )
+
+    @property
+    def share(self) -> int:
+        """Chips of one replica."""
+        return self.case.scenario.tp * self.case.scenario.pp
+
     def origin(self, fact: str) -> Origin:
         """Where one number of the data sheet was read."""
         read = self.chip.facts.get(fact)
@@ -100,4 +128,16 @@ def find(case: Case, chip: Accelerator) -> Found:
 @lru_cache(maxsize=_MOST_REMEMBERED)
 def _find(key: _Key) -> Found:
     case = key.case
-    return Found(case.planned(), users_that_fit(case), context_that_fits(case), key.chip)
+    planned = case.planned()
+    return Found(planned, users_that_fit(case), context_that_fits(case), key.chip, _nearest(planned))
+
+
+def _nearest(planned: Planned) -> tuple[ParallelPlan, ...]:
+    """The nearest plans that work where this one does not; another split cannot help with a context."""
+    if planned.chips is not None:
+        return planned.chips.nearest
+    case, scenario = planned.case, planned.case.scenario
+    if planned.plan.fits is not False or case.machine.link is None:
+        return ()
+    load = Load(scenario.batch, case.context, scenario.weights, scenario.kv)
+    return nearest_plans(case.model, case.parallel, case.machine, load, count=scenario.count)

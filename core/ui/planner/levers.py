@@ -35,11 +35,7 @@ def draw(found: Found) -> None:
         on_change=_choose_goal,
     )
     if not offered:
-        prose.small(
-            "The model is split over chips: Parallelism offers other plans."
-            if found.case.split
-            else "No single change of batch, format, chip or prompt brings 2 % or more."
-        )
+        prose.small("No single change of batch, format, chip, split or prompt brings 2 % or more.")
         return
     after = {lever.label: lever.after.case.scenario for lever in offered}
     choice_list.show(

@@ -80,7 +80,8 @@ def _users(found: Found) -> Tile:
         return Tile("Users", UNKNOWN, "that fit at once")
     more = " or more" if found.users == MOST_USERS else ""
     tone: Tone = "plain" if found.users else "bad"
-    return Tile("Users", f"{found.users:,}{more}", f"fit at {found.case.context:,} tokens each", tone)
+    where = " on one replica" if found.case.split and found.case.replicas > 1 else ""
+    return Tile("Users", f"{found.users:,}{more}", f"fit{where} at {found.case.context:,} tokens each", tone)
 
 
 def _context(found: Found) -> Tile:

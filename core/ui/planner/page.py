@@ -7,8 +7,10 @@ from typing import Final
 
 import streamlit as st
 
+from core.analytic.constraints import nearest_plans
 from core.analytic.memory import footprint
 from core.analytic.plan import plan
+from core.analytic.plan_on_chips import plan_on_chips
 from core.analytic.plan_value import value_of
 from core.analytic.planner import levers as find_levers
 from core.analytic.planner_comparison import compare_plans
@@ -22,7 +24,7 @@ from core.ui.figures.memory_bar import memory_bar
 from core.ui.figures.roofline import Pass, roofline
 from core.ui.picture import Picture
 from core.ui.plain import plain
-from core.ui.planner import arithmetic, comparison, levers, link, money, numbers, ranges
+from core.ui.planner import arithmetic, comparison, levers, link, money, nearest, numbers, ranges
 from core.ui.planner.found import Found, find
 from core.ui.scenario import bar, record
 
@@ -30,7 +32,9 @@ _OPEN: Final = "planner_open"
 
 #: What a visitor sees, and the function that makes it.
 SOURCES: Final = (
-    ("every number of the plan", plan),
+    ("every number of a plan on one chip", plan),
+    ("every number of a split plan", plan_on_chips),
+    ("plans that work where one does not", nearest_plans),
     ("what fills the memory", footprint),
     ("users that fit", users_that_fit),
     ("context that fits", context_that_fits),
@@ -86,7 +90,7 @@ class _Pictures:
     def of(cls, found: Found) -> _Pictures:
         plan, scenario = found.plan, found.case.scenario
         compute = STORAGE_FORMATS[scenario.weights].compute
-        passes, bandwidth = [] if found.case.split else _passes(found), found.machine.bandwidth_bytes_per_s
+        passes, bandwidth = _passes(found), found.machine.bandwidth_bytes_per_s
         return cls(
             None if plan.memory is None else memory_bar(plan.memory, found.machine.name),
             None if plan.ttft_s is None else answer_in_time(plan.ttft_s, plan.tpot_s, scenario.output_tokens),
@@ -114,6 +118,7 @@ def _answer(found: Found, pictures: _Pictures) -> None:
     _limits(found)
     for violation in found.plan.violations:
         st.error(plain(violation))
+    nearest.draw(found)
     if found.case.split:
         page_links.to_lesson("parallelism")
     if pictures.memory is not None:
@@ -167,9 +172,10 @@ def _limits(found: Found) -> None:
 
 
 def _passes(found: Found) -> list[Pass]:
+    """The passes under the roof of one chip: of a split model its share."""
     costs = {"prefill": found.plan.prefill, "decode": found.plan.decode}
     return [
-        Pass(name, cost.flops, cost.bytes, cost.time_s)
+        Pass(name, cost.flops / found.share, cost.bytes / found.share, cost.time_s)
         for name, cost in costs.items()
         if cost is not None and cost.time_s is not None
     ]

@@ -49,12 +49,18 @@ def line(case: Case) -> str:
     return " · ".join(
         (
             case.model.name,
-            f"{now.count:,} × {case.machine.name}",
+            f"{now.count:,} × {case.machine.name}{_split(now)}",
             f"{now.weights} weights, {now.kv} KV",
             f"batch {now.batch:,}",
             f"{now.input_tokens:,} in, {now.output_tokens:,} out",
         )
     )
+
+
+def _split(now: Scenario) -> str:
+    degrees = {"tp": now.tp, "pp": now.pp, "ep": now.ep}
+    said = ", ".join(f"{name} {degree}" for name, degree in degrees.items() if degree > 1)
+    return f", {said}" if said else ""
 
 
 @lru_cache(maxsize=128)

@@ -39,16 +39,7 @@ def workload_gains(
         drawing=drawing,
         alt=f"From {earlier} to {later} the sheets promise {significant(arithmetic.factor)} times the "
         f"arithmetic and {significant(bandwidth.factor)} times the bandwidth. Predicted: {listed}.",
-        columns=(
-            "workload",
-            "users",
-            "prompt tokens",
-            "answer tokens",
-            f"seconds on {earlier}",
-            f"seconds on {later}",
-            "times as fast",
-            f"fits {later}",
-        ),
+        columns=_columns(earlier, later),
         rows=[
             (
                 gain.name,
@@ -68,6 +59,12 @@ def workload_gains(
             *_too_large(gains, later),
         ),
     )
+
+
+def _columns(earlier: str, later: str) -> tuple[str, ...]:
+    lengths = ("prompt tokens", "answer tokens")
+    times = (f"seconds on {earlier}", f"seconds on {later}", "times as fast")
+    return ("workload", "users", *lengths, *times, f"fits {later}")
 
 
 def _row(gain: Gain) -> FactorRow:

@@ -74,12 +74,13 @@ def test_a_source_does_not_see_itself(loads: list[Workload]) -> None:
     assert not np.allclose(after[~own], before[~own])
 
 
-def test_new_rows_are_predicted_without_their_own_source(loads: list[Workload], judgement: Judgement) -> None:
+def test_new_rows_are_predicted_without_their_own_source(loads: list[Workload]) -> None:
     """Rows of a known source are predicted as when that source is left out."""
-    source = loads[0].run.source
-    mine = [index for index, load in enumerate(loads) if load.run.source == source][:3]
-    found = judge_others([loads[index] for index in mine], loads)
-    assert found.predicted == pytest.approx(judgement.predicted[mine], rel=1e-6)
+    few = loads[:80]
+    source = few[0].run.source
+    mine = [index for index, load in enumerate(few) if load.run.source == source][:3]
+    found = judge_others([few[index] for index in mine], few)
+    assert found.predicted == pytest.approx(judge(few).predicted[mine], rel=1e-6)
     assert (found.half_widths > 0).all()
 
 

@@ -13,9 +13,9 @@ run: $(VENV)/.run-ready
 	$(BIN)/python -m streamlit run app.py
 
 test: check
-	$(PYTEST) -m "not torch and not page and not browser"
+	$(PYTEST) -n 2 --dist loadfile -m "not torch and not page and not browser"
 	$(PYTEST) -m torch
-	$(PYTEST) -m page
+	$(PYTEST) -n 2 -m page
 	$(PYTEST) -m browser
 
 check: $(VENV)/.test-ready

@@ -14,7 +14,7 @@ from typing import Final
 
 from core.analytic.latency import unsupported_sentence
 from core.analytic.machine import Machine
-from core.analytic.memory import footprint
+from core.analytic.memory import Footprint, footprint
 from core.analytic.parallel import ParallelPlan
 from core.analytic.params import stored_bytes, weight_plan
 from core.analytic.split_rules import MOST_TENSOR, Violation, group_violations, split_violations
@@ -45,7 +45,13 @@ class Load:
 
 
 def violations(
-    model: ModelSpec, plan: ParallelPlan, machine: Machine, load: Load, count: int | None = None
+    model: ModelSpec,
+    plan: ParallelPlan,
+    machine: Machine,
+    load: Load,
+    count: int | None = None,
+    *,
+    need: Footprint | None = None,
 ) -> tuple[Violation, ...]:
     """Everything that speaks against a plan of serving a load, one sentence each.
 
@@ -55,6 +61,7 @@ def violations(
         machine: the chips.
         load: what a replica serves.
         count: chips there are; None where the plan may have as many as it needs.
+        need: what the fullest chip holds, where that is known already.
 
     Raises:
         FormatError: a format is unknown, or not for its use.
@@ -72,7 +79,12 @@ def violations(
     formats = _format_violations(model, machine, load)
     if any(one.topic in {"layers", "experts"} for one in shape):
         return (*shape, *grid, *formats)  # no share of a chip is defined, so none can be weighed
-    return (*shape, *grid, *formats, *_memory_violations(model, plan, machine, load))
+    return (
+        *shape,
+        *grid,
+        *formats,
+        *_memory_violations(plan, need or _need(model, plan, machine, load), machine),
+    )
 
 
 def _chip_violations(plan: ParallelPlan, count: int | None) -> list[Violation]:
@@ -112,10 +124,8 @@ def _format_violations(model: ModelSpec, machine: Machine, load: Load) -> list[V
     ]
 
 
-def _memory_violations(
-    model: ModelSpec, plan: ParallelPlan, machine: Machine, load: Load
-) -> Iterator[Violation]:
-    need = footprint(
+def _need(model: ModelSpec, plan: ParallelPlan, machine: Machine, load: Load) -> Footprint:
+    return footprint(
         model,
         machine,
         batch=load.batch,
@@ -124,6 +134,9 @@ def _memory_violations(
         kv=load.kv,
         plan=plan,
     )
+
+
+def _memory_violations(plan: ParallelPlan, need: Footprint, machine: Machine) -> Iterator[Violation]:
     if need.capacity_bytes is None or need.fits:
         return
     chip = f"the {format_gib(need.capacity_bytes)} of {machine.name}"
@@ -166,7 +179,8 @@ def nearest_plans(
     wanted = plan.chips if count is None else count
     candidates = sorted(_candidates(model, plan, wanted), key=lambda other: _distance(plan, other, wanted))
     least = _least_chips(model, machine, load)
-    hopeful = (other for other in candidates if other.chips >= least)
+    # Replicas are copies, unless they share the experts.
+    hopeful = (other for other in candidates if other.tp * other.pp * other.pooled >= least)
     fine = (other for other in islice(hopeful, _MOST_TRIES) if not violations(model, other, machine, load))
     return tuple(islice(fine, most))
 

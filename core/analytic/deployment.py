@@ -142,6 +142,40 @@ def speed_on_chips(
         weights=weights,
         kv=kv,
     ).time_s
+    each = mean_step_s(
+        model,
+        machine,
+        plan,
+        batch=batch,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        weights=weights,
+        kv=kv,
+    )
+    return Speed(
+        ttft_s=first,
+        tpot_s=each,
+        end_to_end_s=end_to_end_s(first, each, output_tokens),
+        tokens_per_s=tokens_per_s(each, batch),
+    )
+
+
+def mean_step_s(
+    model: ModelSpec,
+    machine: Machine,
+    plan: ParallelPlan,
+    *,
+    batch: Number,
+    input_tokens: Number,
+    output_tokens: Number,
+    weights: str,
+    kv: str,
+) -> NDArray[np.float64]:
+    """TPOT alone: the mean decode step of an answer; not a number for one token.
+
+    Raises:
+        FormatError, ScenarioError: as ``pass_on_chips``.
+    """
     steps = np.asarray(output_tokens, np.float64) - 1
     share = np.linspace(0.0, 1.0, _SAMPLES)
     grid = np.asarray(input_tokens, np.float64)[..., None] + 1 + np.maximum(steps - 1, 0)[..., None] * share
@@ -156,10 +190,4 @@ def speed_on_chips(
         weights=weights,
         kv=kv,
     ).time_s
-    each = np.where(steps > 0, np.trapezoid(decode, share, axis=-1), np.nan)
-    return Speed(
-        ttft_s=first,
-        tpot_s=each,
-        end_to_end_s=end_to_end_s(first, each, output_tokens),
-        tokens_per_s=tokens_per_s(each, batch),
-    )
+    return np.asarray(np.where(steps > 0, np.trapezoid(decode, share, axis=-1), np.nan))

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from core.analytic.constraints import Load, nearest_plans, violations
-from core.analytic.deployment import PassOnChips, Phase, pass_on_chips, speed_on_chips
+from core.analytic.deployment import PassOnChips, Phase, mean_step_s, pass_on_chips
 from core.analytic.kv_regimes import CacheSizes, cache_sizes
-from core.analytic.latency import bound
+from core.analytic.latency import bound, end_to_end_s, tokens_per_s
 from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, footprints, fullest
 from core.analytic.parallel import ParallelPlan, stages
@@ -103,10 +103,10 @@ def plan_on_chips(
     (True, 2, ())
     """
     case = _Case(scenario, model, machine, parallel or parallel_plan(scenario))
-    against = violations(model, case.parallel, machine, case.load, scenario.count)
-    topics = {one.topic for one in against}
-    memory = () if topics & _NO_SHARE else case.memory()
-    made = _empty(fullest(list(memory))) if memory else _empty(None)
+    memory = case.memory() if divides(model, case.parallel) else ()
+    most = fullest(list(memory)) if memory else None
+    against = violations(model, case.parallel, machine, case.load, scenario.count, need=most)
+    topics, made = {one.topic for one in against}, _empty(most)
     uses = tuple(_held(index, case, need) for index, need in enumerate(memory))
     if memory and not topics & _NO_TIME:
         prefill, decode = case.prefill(), case.decode()
@@ -194,7 +194,7 @@ def _worked(uses: tuple[StageUse, ...], prefill: PassOnChips, decode: PassOnChip
 
 def _timed(case: _Case, made: Plan, prefill: PassOnChips, decode: PassOnChips) -> Plan:
     scenario = case.scenario
-    found = speed_on_chips(
+    step_s = mean_step_s(
         case.model,
         case.machine,
         case.parallel,
@@ -204,15 +204,15 @@ def _timed(case: _Case, made: Plan, prefill: PassOnChips, decode: PassOnChips) -
         weights=scenario.weights,
         kv=scenario.kv,
     )
-    single = scenario.output_tokens == 1
+    single, first_s = scenario.output_tokens == 1, float(prefill.time_s)
     return replace(
         made,
         prefill=_cost(case, prefill),
         decode=_cost(case, decode),
-        ttft_s=float(found.ttft_s),
-        tpot_s=None if single else float(found.tpot_s),
-        end_to_end_s=float(found.end_to_end_s),
-        tokens_per_s=None if single else float(found.tokens_per_s),
+        ttft_s=first_s,
+        tpot_s=None if single else float(step_s),
+        end_to_end_s=float(end_to_end_s(first_s, float(step_s), scenario.output_tokens)),
+        tokens_per_s=None if single else float(tokens_per_s(step_s, scenario.batch)),
     )
 
 

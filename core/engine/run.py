@@ -48,6 +48,25 @@ class Run:
         self._text = ""
         self._started_s = self._first_s = self._last_s = time.perf_counter()
 
+    def fork(self, table: PageTable, sampler: Sampler) -> Run:
+        """A second answer that goes on from here, over pages that hold the same tokens."""
+        request = Request(self.sequence.token_ids[: self._prompt_tokens], 1, arrival=self.arrival)
+        other = Run(
+            request,
+            table=table,
+            sampler=sampler,
+            codec=self._codec,
+            end_tokens=self._end_tokens,
+            limit=self.limit,
+        )
+        other.sequence.num_cached = self.sequence.num_cached
+        other.steps = list(self.steps)
+        for token in self.generated:
+            other.sequence.token_ids.append(token)
+            other._text += other._stream.step(token)
+        other._started_s, other._first_s, other._last_s = self._started_s, self._first_s, self._last_s
+        return other
+
     def arrive(self, step: int) -> None:
         """It has come; its time begins."""
         self.arrival = step

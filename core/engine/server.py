@@ -11,7 +11,7 @@ from core.engine.kv_cache import KVPool
 from core.engine.pages import PageTable
 from core.engine.records import Request
 from core.engine.run import Run
-from core.engine.sampling import Sampler, Samplers
+from core.engine.sampling import Sampler, Samplers, Sampling
 from core.engine.scheduler import Plan, Scheduler
 from core.engine.speculation import Asked
 from core.engine.step import StepLabel
@@ -64,6 +64,30 @@ class Server:
         self.runs.append(run)
         heapq.heappush(self._coming, (max(request.arrival, self.now), next(self._order), run))
         return run
+
+    def fork(self, run: Run, sampling: Sampling) -> Run:
+        """A second answer that goes on from what ``run`` has written so far.
+
+        Both hold the same pages; the one in which both go on is copied before it is written
+        (copy-on-write).
+
+        Raises:
+            RequestError: the run is not writing, or all places are taken.
+        """
+        scheduler = self._scheduler
+        if run not in scheduler.running or run.is_reading:
+            raise RequestError(
+                "A request can be forked while it writes; this one does not. Step on, or ask anew."
+            )
+        if len(scheduler.running) >= scheduler.serving.max_sequences:
+            raise RequestError(
+                f"A fork needs a place of its own; all {scheduler.serving.max_sequences} are taken. Wait."
+            )
+        table = scheduler.allocator.fork(run.sequence.table)
+        other = run.fork(table, Sampler(sampling, self._engine.device))
+        self.runs.append(other)
+        scheduler.running.append(other)
+        return other
 
     @property
     def is_done(self) -> bool:

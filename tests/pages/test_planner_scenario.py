@@ -60,6 +60,9 @@ def test_the_bar_is_one_line_until_it_is_opened(open_app: Open) -> None:
         "Batch",
         "Input tokens",
         "Output tokens",
+        "Tensor parallel",
+        "Pipeline stages",
+        "Expert parallel",
     ]
 
 
@@ -73,6 +76,20 @@ def test_every_field_changes_the_record(open_app: Open) -> None:
     settled(app.run())
     assert scenario(app) == Scenario(model="qwen3-8b", weights="int4", input_tokens=3000)
     assert app.select_slider(key="scenario_slide_input_tokens").value == 3000
+
+
+def test_a_degree_brings_its_chips(open_app: Open) -> None:
+    app = opened(open_app, n="2", v="1")
+    app.number_input(key="scenario_tp").set_value(4)
+    settled(app.run())
+    assert (scenario(app).tp, scenario(app).count) == (4, 8)
+    app.number_input(key="scenario_tp").set_value(None)
+    settled(app.run())
+    assert (scenario(app).tp, scenario(app).count) == (4, 8)
+    app.number_input(key="scenario_ep").set_value(2)
+    settled(app.run())
+    assert (scenario(app).ep, scenario(app).count) == (2, 8)
+    assert not app.exception
 
 
 def test_a_slider_and_its_field_show_the_same(open_app: Open) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from core.catalog.formats import STORAGE_FORMATS
-from core.catalog.scenario import LIMITS
+from core.catalog.scenario import LIMITS, with_degree
 from core.ui.plain import plain
 from core.ui.scenario import brought, record, words
 
@@ -58,6 +58,18 @@ def _fields() -> None:
     for column, name in zip(st.columns(3), ("batch", "input_tokens", "output_tokens"), strict=True):
         with column:
             _number(name)
+    for column, name in zip(st.columns(3), ("tp", "pp", "ep"), strict=True):
+        with column:
+            _number(name, _degree_changed)
+
+
+def _degree_changed(name: str) -> None:
+    """A replica over more chips takes more of them: the replicas stay as many."""
+    degree, (low, high) = st.session_state.get(record.widget_key(name)), LIMITS[name]
+    if name == "ep" or type(degree) is not int or not low <= degree <= high:
+        record.changed(name)
+        return
+    record.use(with_degree(record.current(), "tp" if name == "tp" else "pp", degree))
 
 
 def _choice(name: str, options: Sequence[str], label: Callable[[str], str]) -> None:
@@ -72,7 +84,7 @@ def _choice(name: str, options: Sequence[str], label: Callable[[str], str]) -> N
     )
 
 
-def _number(name: str) -> None:
+def _number(name: str, on_change: Callable[[str], None] = record.changed) -> None:
     low, high = LIMITS[name]
     st.number_input(
         words.LABELS[name],
@@ -82,7 +94,7 @@ def _number(name: str) -> None:
         step=1,
         key=record.widget_key(name),
         help=f"{words.HELP[name]} From {low:,} to {high:,}.",
-        on_change=record.changed,
+        on_change=on_change,
         args=(name,),
     )
 

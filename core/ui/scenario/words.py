@@ -22,6 +22,9 @@ LABELS: Final[dict[str, str]] = {
     "batch": "Batch",
     "input_tokens": "Input tokens",
     "output_tokens": "Output tokens",
+    "tp": "Tensor parallel",
+    "pp": "Pipeline stages",
+    "ep": "Expert parallel",
 }
 
 HELP: Final[dict[str, str]] = {
@@ -33,6 +36,9 @@ HELP: Final[dict[str, str]] = {
     "batch": "Requests that are served at once.",
     "input_tokens": "Tokens of each prompt. A token is a piece of a word.",
     "output_tokens": "Tokens of each answer.",
+    "tp": "Chips that share every matrix of a layer.",
+    "pp": "Stages in a row, each with some of the layers.",
+    "ep": "Chips over which the experts of a layer are spread.",
 }
 
 

@@ -1,6 +1,7 @@
 """The ranges beside the planner's times: around the number, as a rate too, and wider outside the data."""
 
 import doctest
+from dataclasses import replace
 
 import pytest
 
@@ -33,6 +34,17 @@ def test_the_tiles_carry_their_ranges() -> None:
     assert meanings["TTFT"] == f"time to first token: {ranges.between(worth.ttft)}"
     assert meanings["TPOT"].endswith(ranges.between(worth.tpot))
     assert meanings["Tokens/s"].endswith(ranges.rates_between(worth.tpot, 4))
+
+
+def test_a_rate_is_of_one_replica_where_there_are_several() -> None:
+    split = Scenario("llama-3.3-70b", tp=4, batch=4)
+    several, alone = (
+        {tile.name: tile.meaning for tile in numbers.tiles(found_for(replace(split, count=count)))}
+        for count in (8, 4)
+    )
+    assert several["Tokens/s"].startswith("written for all 4 users of one replica: ")
+    assert several["Users"].startswith("fit on one replica at 2,304 tokens each")
+    assert alone["Tokens/s"].startswith("written for all 4 users: ")
 
 
 def test_without_a_time_there_is_no_range() -> None:

@@ -68,7 +68,7 @@ def _with(meaning: str, between: str) -> str:
 def _rate(found: Found, between: str) -> Tile:
     rate, scenario = found.plan.tokens_per_s, found.case.scenario
     users = "one user" if scenario.batch == 1 else f"all {scenario.batch:,} users"
-    if scenario.count > 1:
+    if found.case.replicas > 1:
         users = f"{users} of one {'replica' if found.case.split else 'chip'}"
     return Tile(
         "Tokens/s", UNKNOWN if rate is None else significant(rate), _with(f"written for {users}", between)

@@ -66,7 +66,7 @@ class PlanComparison:
 
 
 def compare_plans(first: Case, second: Case) -> PlanComparison:
-    """Plan two scenarios and compare them.
+    """Plan two scenarios and compare them: memory is that of the fullest chip, users and rate are of all.
 
     >>> from core.analytic.datasheet import machine_from
     >>> from core.catalog.accelerators import accelerator
@@ -77,7 +77,7 @@ def compare_plans(first: Case, second: Case) -> PlanComparison:
     'Both fit. The two do not differ.'
     """
     plans = (first.planned().plan, second.planned().plan)
-    users = (users_that_fit(first), users_that_fit(second))
+    users = (_users(first), _users(second))
     rows = (
         Difference("memory", "B", _memory(plans[0]), _memory(plans[1]), lower_is_better=True),
         Difference("users that fit", "users", *users, lower_is_better=False),
@@ -93,6 +93,12 @@ def compare_plans(first: Case, second: Case) -> PlanComparison:
 
 def _memory(made: Plan) -> float | None:
     return None if made.memory is None else float(made.memory.total_bytes)
+
+
+def _users(case: Case) -> int | None:
+    """On all replicas together."""
+    found = users_that_fit(case)
+    return None if found is None else found * case.replicas
 
 
 def _rate(case: Case, made: Plan) -> float | None:

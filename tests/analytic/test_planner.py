@@ -296,8 +296,18 @@ def test_two_scenarios_side_by_side() -> None:
     assert rows["rate"].text(None) == "unknown"
 
 
+def test_replicas_are_compared_with_a_split_over_the_same_chips() -> None:
+    replicas, split = case(count=4), case(count=4, tp=4)
+    rows = {row.name: row for row in compare_plans(replicas, split).rows}
+    alone, together = users_that_fit(replicas), users_that_fit(split)
+    assert alone is not None
+    assert (rows["users that fit"].first, rows["users that fit"].second) == (4 * alone, together)
+    assert (rows["TPOT"].better, rows["rate"].better) == ("second", "first")
+    assert rows["memory"].better == "second"
+
+
 @settings(max_examples=15)
-@given(cases, cases)
+@given(either, either)
 def test_a_comparison_turned_round_says_the_same(first: Case, second: Case) -> None:
     there, back = compare_plans(first, second), compare_plans(second, first)
     opposite = {"first": "second", "second": "first"}

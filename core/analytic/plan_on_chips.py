@@ -83,7 +83,7 @@ def divides(model: ModelSpec, parallel: ParallelPlan) -> bool:
 def plan_on_chips(
     scenario: Scenario, model: ModelSpec, machine: Machine, parallel: ParallelPlan | None = None
 ) -> PlanOnChips:
-    """Count, time and check a scenario on the chips of its plan.
+    """Count, time and check a scenario on the chips of its plan, and find others where it does not work.
 
     Args:
         scenario: what is served, on how many chips.
@@ -102,6 +102,30 @@ def plan_on_chips(
     >>> found.plan.fits, found.parallel.dp, found.plan.violations
     (True, 2, ())
     """
+    made = counted_on_chips(scenario, model, machine, parallel)
+    near = nearest_to(scenario, model, machine, made)
+    return replace(made, nearest=near)
+
+
+def nearest_to(
+    scenario: Scenario, model: ModelSpec, machine: Machine, made: PlanOnChips
+) -> tuple[ParallelPlan, ...]:
+    """The nearest plans that work; empty where nothing that another plan could change speaks against one."""
+    case = _Case(scenario, model, machine, made.parallel)
+    need = made.plan.memory
+    if not violations(model, made.parallel, machine, case.load, scenario.count, need=need):
+        return ()
+    return nearest_plans(model, made.parallel, machine, case.load, count=scenario.count)
+
+
+def counted_on_chips(
+    scenario: Scenario, model: ModelSpec, machine: Machine, parallel: ParallelPlan | None = None
+) -> PlanOnChips:
+    """The same without other plans, of which a search would count very many.
+
+    Raises:
+        FormatError: as ``plan_on_chips``.
+    """
     case = _Case(scenario, model, machine, parallel or parallel_plan(scenario))
     memory = case.memory() if divides(model, case.parallel) else ()
     most = fullest(list(memory)) if memory else None
@@ -113,8 +137,7 @@ def plan_on_chips(
         made, uses = _timed(case, made, prefill, decode), _worked(uses, prefill, decode)
     sentences = (*(one.sentence for one in against), *context_violations(scenario, model))
     notes = (*model.notes, *machine.notes, *_notes(case))
-    near = nearest_plans(model, case.parallel, machine, case.load, count=scenario.count) if against else ()
-    return PlanOnChips(case.parallel, replace(made, violations=sentences, notes=notes), uses, near)
+    return PlanOnChips(case.parallel, replace(made, violations=sentences, notes=notes), uses, ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,8 @@ def levers(
     >>> [lever.label for lever in levers(now, "tpot", chips)]
     ['int4 weights', 'split over 2 chips', 'NVIDIA H100 NVL 94GB']
     """
+    if goal in {"tpot", "throughput"} and now.case.scenario.output_tokens == 1:
+        return ()  # no token comes after the first
     split = _nearest_split(now, goal)
     if not divides(now.case.model, now.case.parallel):
         return () if split is None else (split,)  # nothing else can help

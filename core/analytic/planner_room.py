@@ -13,7 +13,7 @@ from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, footprint
 from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import Plan, plan
-from core.analytic.plan_on_chips import PlanOnChips, divides, parallel_plan, plan_on_chips
+from core.analytic.plan_on_chips import PlanOnChips, counted_on_chips, divides, parallel_plan
 from core.catalog.model import ModelSpec
 from core.catalog.scenario import LIMITS, Scenario
 from core.units import Number
@@ -41,7 +41,7 @@ class Case:
         """
         if not self.split:
             return Planned(self, plan(self.scenario, self.model, self.machine))
-        found = plan_on_chips(self.scenario, self.model, self.machine)
+        found = counted_on_chips(self.scenario, self.model, self.machine)
         return Planned(self, found.plan, found)
 
     def changed(self, **values: str | int) -> Case:

@@ -11,6 +11,7 @@ from core.analytic.machine import Machine
 from core.analytic.operators import operators
 from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import Plan
+from core.analytic.plan_on_chips import nearest_to
 from core.analytic.planner_room import Case, ContextRoom, Planned, context_that_fits, users_that_fit
 from core.analytic.table import Operators
 from core.catalog.accelerator import Accelerator
@@ -134,9 +135,9 @@ def _find(key: _Key) -> Found:
 
 def _nearest(planned: Planned) -> tuple[ParallelPlan, ...]:
     """The nearest plans that work where this one does not; another split cannot help with a context."""
-    if planned.chips is not None:
-        return planned.chips.nearest
     case, scenario = planned.case, planned.case.scenario
+    if planned.chips is not None:
+        return nearest_to(scenario, case.model, case.machine, planned.chips)
     if planned.plan.fits is not False or case.machine.link is None:
         return ()
     load = Load(scenario.batch, case.context, scenario.weights, scenario.kv)

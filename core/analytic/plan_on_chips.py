@@ -22,6 +22,7 @@ from core.analytic.plan import PassCost, Plan, answer_notes, context_violations
 from core.analytic.split_rules import split_violations
 from core.catalog.model import ModelSpec
 from core.catalog.scenario import Scenario
+from core.errors import FormatError
 
 #: Reasons after which a chip's share of the model is not defined, and after which nothing can be timed.
 _NO_SHARE: Final = frozenset({"heads", "experts", "layers", "context"})
@@ -132,12 +133,15 @@ def counted_on_chips(
     against = violations(model, case.parallel, machine, case.load, scenario.count, need=most)
     topics, made = {one.topic for one in against}, _empty(most)
     uses = tuple(_held(index, case, need) for index, need in enumerate(memory))
+    sentences = [*(one.sentence for one in against), *context_violations(scenario, model)]
     if memory and not topics & _NO_TIME:
-        prefill, decode = case.prefill(), case.decode()
-        made, uses = _timed(case, made, prefill, decode), _worked(uses, prefill, decode)
-    sentences = (*(one.sentence for one in against), *context_violations(scenario, model))
+        try:
+            prefill, decode = case.prefill(), case.decode()
+            made, uses = _timed(case, made, prefill, decode), _worked(uses, prefill, decode)
+        except FormatError as problem:  # of a part that keeps a format of its own, as a router does
+            sentences.append(str(problem))
     notes = (*model.notes, *machine.notes, *_notes(case))
-    return PlanOnChips(case.parallel, replace(made, violations=sentences, notes=notes), uses, ())
+    return PlanOnChips(case.parallel, replace(made, violations=tuple(sentences), notes=notes), uses, ())
 
 
 @dataclass(frozen=True, slots=True)

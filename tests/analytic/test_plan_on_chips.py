@@ -8,6 +8,7 @@ from core.analytic.datasheet import machine_from
 from core.analytic.plan import plan
 from core.analytic.plan_on_chips import PlanOnChips, plan_on_chips
 from core.catalog.accelerators import accelerator
+from core.catalog.formats import FORMATS
 from core.catalog.models import model
 from core.catalog.scenario import Scenario
 
@@ -58,6 +59,12 @@ def test_a_format_that_the_chip_lacks_leaves_the_memory() -> None:
     assert found.plan.ttft_s is None
     assert found.stages[0].decode_s is None
     assert len(found.plan.violations) == 1
+
+
+@pytest.mark.parametrize("weights", [one.id for one in FORMATS.values()])
+def test_every_format_has_times_or_a_sentence(weights: str) -> None:
+    found = made(model="mixtral-8x7b-v0.1", accelerator="tpu-v5p", count=8, tp=2, pp=2, weights=weights)
+    assert (found.plan.ttft_s is None) <= bool(found.plan.violations)
 
 
 def test_a_model_of_experts_over_many_chips() -> None:

@@ -91,6 +91,16 @@ def test_a_number_that_cannot_be_said_is_a_sentence() -> None:
             worked_number(ragged, name)
 
 
+def test_a_split_that_cannot_be_timed_says_why() -> None:
+    found = found_for(
+        Scenario(model="llama-3.3-70b", accelerator="a100-sxm-80gb", count=4, tp=4, weights="fp8")
+    )
+    assert worked_number(found, "Memory").result
+    for name in ("TTFT", "TPOT"):
+        with pytest.raises(ScenarioError, match="has no fp8"):
+            worked_number(found, name)
+
+
 def test_a_split_pass_says_what_one_chip_does_and_what_it_sends() -> None:
     found = found_for(Scenario(model="llama-3.3-70b", count=4, tp=4))
     made = worked_number(found, "TPOT")

@@ -127,7 +127,7 @@ def _ttft(found: Found) -> WorkedNumber:
     what = f"reading {prompts} of {scenario.input_tokens:,} tokens in one pass"
     note = "Left out: waiting for other requests, and overlap of neighbouring operators."
     if found.case.split:
-        return split_number(_divided(found), "TTFT", "prefill", what, note)
+        return split_number(_timed(found), "TTFT", "prefill", what, note)
     return pass_number(
         "TTFT", _passes(found, "prefill", what, STORAGE_FORMATS[scenario.weights].compute), note
     )
@@ -142,13 +142,15 @@ def _tpot(found: Found) -> WorkedNumber:
         "neighbouring operators."
     )
     if found.case.split:
-        return split_number(_divided(found), "TPOT", "decode", what, note)
+        return split_number(_timed(found), "TPOT", "decode", what, note)
     return pass_number("TPOT", _passes(found, "decode", what, "bandwidth"), note)
 
 
-def _divided(found: Found) -> Found:
+def _timed(found: Found) -> Found:
     if found.plan.memory is None:
         raise _undivided(found)
+    if found.plan.ttft_s is None:
+        raise ScenarioError(" ".join(found.plan.violations))
     return found
 
 

@@ -62,7 +62,10 @@ def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        (["modle"], "The command must be one of model, plan, generate, bench, validate, search; got 'modle'."),
+        (
+            ["modle"],
+            "The command must be one of model, plan, generate, bench, validate, search; got 'modle'.",
+        ),
         (["model"], "The following arguments are required: config."),
         (["model", "x", "--batch", "many"], "Argument --batch: invalid int value: 'many'."),
         (["model", "x", "--speed"], "Unrecognized arguments: --speed."),

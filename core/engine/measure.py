@@ -27,38 +27,27 @@ if TYPE_CHECKING:
 WARM_UP_STEPS: Final = 3
 
 
-def decode_steps(
-    engine: Engine, context: int, steps: int, before_each: Callable[[], None] = lambda: None
-) -> list[float]:
+def decode_steps(engine: Engine, context: int, steps: int) -> list[float]:
     """Wall seconds of ``steps`` decode steps, each at a context of ``context`` tokens.
 
-    Without a cache, each of them computes the whole sequence. ``before_each`` is not timed.
+    Without a cache, each of them computes the whole sequence.
     """
     new_tokens = context if engine.cache == "none" else 1
-    return _timed_steps(engine, "decode", new_tokens, context, steps=steps, before_each=before_each)
+    return _timed_steps(engine, "decode", new_tokens, context, steps)
 
 
 def prefills(engine: Engine, tokens: int, repeats: int) -> list[float]:
     """Wall seconds of reading a prompt of ``tokens`` tokens in one step, ``repeats`` times."""
-    return _timed_steps(engine, "prefill", tokens, tokens, steps=repeats)
+    return _timed_steps(engine, "prefill", tokens, tokens, repeats)
 
 
-def _timed_steps(
-    engine: Engine,
-    kind: StepKind,
-    new_tokens: int,
-    context: int,
-    *,
-    steps: int,
-    before_each: Callable[[], None] = lambda: None,
-) -> list[float]:
+def _timed_steps(engine: Engine, kind: StepKind, new_tokens: int, context: int, steps: int) -> list[float]:
     _check_context(engine, new_tokens, context)
     pool = engine.reserve(context)
     sampler = Sampler(Sampling(), engine.device)
     times_s = []
     for index in range(WARM_UP_STEPS + steps):
         sequence = Sequence(_any_tokens(engine, context), num_cached=context - new_tokens)
-        before_each()
         _, record = engine.stepper.step([(sequence, new_tokens)], pool, sampler, StepLabel(index, kind))
         times_s.append(record.host_s)
     return times_s[WARM_UP_STEPS:]

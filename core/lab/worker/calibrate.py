@@ -18,7 +18,6 @@ import torch
 
 from core.catalog.formats import FORMATS
 from core.engine.engine import Engine
-from core.engine.measure import decode_steps
 from core.errors import FormatError
 from core.lab.calibration import Calibration, MeasuredRate
 from core.lab.calibration_file import fingerprint
@@ -39,6 +38,8 @@ FORMATS_RUN: Final = {
     for record in FORMATS.values()
     if "weights" in record.uses and record.id != "fp16"
 }
+#: Layers that run before the first that is sampled: one pair.
+_WARMING: Final = 2
 #: The most of the fixed costs that may be put down to the clock.
 _MOST_CLOCK: Final = 0.9
 #: A calibration whose samples scatter by more than this is noisy.
@@ -73,9 +74,9 @@ QUICK: Final = Effort("quick", 3, (32, 512, 2048), 10, (4, 16, 64, 256), 2, (512
 FULL: Final = Effort(
     "full",
     3,
-    (32, 256, 1024, 2048),
+    (32, 512, 2048),
     7,
-    (2, 4, 8, 16, 32, 64, 128, 256, 512),
+    (2, 4, 8, 16, 64, 128, 256, 512),
     2,
     (768, 1024, 2048),
     2048,
@@ -192,10 +193,9 @@ def _measure(
     engine: Engine, effort: Effort, memory: MemoryProbe, progress: Callable[[float], None]
 ) -> tuple[list[Sample], _Step]:
     """All samples of one format: single tokens through all layers, many through a pair."""
-    every, pair, narrow = (
-        OperatorClock(engine, layers, memory.empty_caches)
-        for layers in (range(engine.spec.num_layers), (0, 1), (0,))
-    )
+    layers = range(engine.spec.num_layers)
+    every = OperatorClock(engine, layers, memory.empty_caches, _WARMING if len(layers) > _WARMING else 0)
+    pair, narrow = (OperatorClock(engine, some, memory.empty_caches) for some in ((0, 1), (0,)))
     passes = [
         *((every, 1, context, effort.decode_repeats) for context in effort.decode_contexts),
         *((pair, tokens, tokens, effort.prefill_repeats) for tokens in effort.prefill_tokens),
@@ -205,15 +205,17 @@ def _measure(
     for index, (clock, new_tokens, context, repeats) in enumerate(passes):
         progress((1 + index) / (2 + len(passes)))
         samples += clock.samples(new_tokens, context, repeats)
-    return samples, _step(engine, every, effort, memory)
+    return samples, _step(engine, effort)
 
 
-def _step(engine: Engine, clock: OperatorClock, effort: Effort, memory: MemoryProbe) -> _Step:
+def _step(engine: Engine, effort: Effort) -> _Step:
+    """A step as it runs in a generation beside its operators, both with caches as they are."""
+    clock = OperatorClock(engine, range(engine.spec.num_layers))
     context, repeats = effort.decode_contexts[0], effort.decode_repeats
     clock_s = spread(clock.clock_costs(1, context, repeats)).median_s
     # The last sample is the choice from a part of the logits, which no step makes.
     samples = clock.samples(1, context, repeats)[:-1]
-    whole = spread(decode_steps(engine, context, repeats, memory.empty_caches))
+    whole = spread(engine.measure_steps(context, steps=repeats))
     calls = tuple((sample.operator, sample.format) for sample in samples)
     return _Step(whole.median_s, sum(sample.seconds for sample in samples), calls, clock_s)
 

@@ -52,13 +52,22 @@ class OperatorClock:
             is the engine's.
         before_each: called before every pass. A made-up model of few layers would find its weights and
             its KV cache in the processor's cache, where those of a real model do not fit.
+        warming: so many layers at the start are run and not sampled: emptied caches also make the program
+            itself slow for a moment, which the many layers of a real model hide.
     """
 
-    def __init__(self, engine: Engine, layers: Ordered[int], before_each: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        layers: Ordered[int],
+        before_each: Callable[[], None] = lambda: None,
+        warming: int = 0,
+    ) -> None:
         self._engine, self._before_each = engine, before_each
         self._sampler = Sampler(Sampling(), engine.device)
         model = engine.model
         blocks = [model.blocks[index] for index in layers]
+        self._warming = sum(len(block.operators()) for block in blocks[:warming])
         self._timed = [
             _Timed(None, "embedding", model.embedding),
             *(_Timed(block.layer, *step) for block in blocks for step in block.operators()),
@@ -81,7 +90,9 @@ class OperatorClock:
             passes.append(self._pass(new_tokens, context))
         tables: dict[Layer | None, Operators] = {}
         samples = []
-        for timed, seconds in zip(self._timed, zip(*passes, strict=True), strict=True):
+        for index, (timed, seconds) in enumerate(zip(self._timed, zip(*passes, strict=True), strict=True)):
+            if 1 <= index <= self._warming:  # behind the embedding
+                continue
             if timed.layer not in tables:
                 tables[timed.layer] = self._table(timed.layer, new_tokens, context)
             if new_tokens == 1 or timed.name not in _LAST_TOKEN:

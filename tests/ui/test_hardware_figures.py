@@ -2,7 +2,6 @@
 
 import math
 import re
-from xml.etree import ElementTree
 
 import pytest
 
@@ -16,6 +15,7 @@ from core.ui.figures.factor_rows import factor_axis
 from core.ui.figures.sheet_growth import covered_sheet_growth, sheet_growth
 from core.ui.figures.workload_gains import workload_gains
 from core.ui.picture import Picture
+from tests.ui.drawn import drawn_inside
 
 BASE = lessons()["hardware_generations"].base
 PAIRS = [
@@ -39,14 +39,7 @@ def pictures(earlier: str, later: str) -> list[Picture]:
 @pytest.mark.parametrize(("earlier", "later"), PAIRS)
 def test_every_pair_is_drawn_inside_the_picture(earlier: str, later: str) -> None:
     for picture in pictures(earlier, later):
-        markup = picture.drawing.markup()
-        ElementTree.fromstring(markup)  # noqa: S314 - our own drawing
-        assert "nan" not in markup
-        for name, most in (("x", picture.drawing.width), ("y", picture.drawing.height)):
-            places = [float(value) for value in re.findall(rf' c?{name}="(-?[\d.]+)"', markup)]
-            assert all(0 <= place <= most for place in places), picture.title
-        assert len(picture.alt) > 40
-        assert all(len(row) == len(picture.columns) for row in picture.rows)
+        drawn_inside(picture)
 
 
 def test_what_is_asked_is_covered_before_and_shown_after() -> None:

@@ -3,7 +3,6 @@
 import math
 import re
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import pytest
 
@@ -13,7 +12,7 @@ from core.lesson.quantities.memory_levels import HOST, L2, MEMORY, Level, levels
 from core.ui.figures.mark_scale import Marks
 from core.ui.figures.memory_chain import memory_chain, piped_memory_chain
 from core.ui.figures.read_times import read_times
-from core.ui.picture import Picture
+from tests.ui.drawn import drawn_inside
 
 MARKS = Marks(0.1, 100_000, "ms", said=3.0, true=25.5, now=25.5)
 
@@ -22,25 +21,13 @@ def known(key: str = "h100-sxm-80gb") -> list[Level]:
     return levels(catalogue_case({"accelerator": key}))
 
 
-def check(picture: Picture) -> str:
-    markup = picture.drawing.markup()
-    ElementTree.fromstring(markup)  # noqa: S314 - our own drawing
-    assert "nan" not in markup
-    for name, most in (("x", picture.drawing.width), ("y", picture.drawing.height)):
-        places = [float(value) for value in re.findall(rf' c?{name}="(-?[\d.]+)"', markup)]
-        assert all(0 <= place <= most for place in places)
-    assert len(picture.alt) > 40
-    assert all(len(row) == len(picture.columns) for row in picture.rows)
-    return markup
-
-
 @pytest.mark.parametrize("key", list(accelerators()))
 def test_every_chip_is_drawn(key: str) -> None:
     found = known(key)
     for draw in (memory_chain, piped_memory_chain):
-        assert check(draw(found, MEMORY)).count("data-pick") == len(found)
+        assert drawn_inside(draw(found, MEMORY)).count("data-pick") == len(found)
     for size in (100.0, 436e6, 1e13):
-        check(read_times(found, size, "One layer", MEMORY, MARKS))
+        drawn_inside(read_times(found, size, "One layer", MEMORY, MARKS))
 
 
 def test_bandwidths_wait_for_the_prediction() -> None:

@@ -2,15 +2,14 @@
 
 import re
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import pytest
 
 from core.ui.figures.chip_memory import ChipMemory, chip_memory
 from core.ui.figures.conversations_by_context import conversations_by_context
 from core.ui.figures.mark_scale import Marks
-from core.ui.picture import Picture
 from core.units import GIB
+from tests.ui.drawn import drawn_inside
 
 MARKS = Marks(low=1, high=10_000, unit="", said=200.0, true=52.0, now=26.0)
 CONTEXTS = (512, 1024, 2048, 4096, 8192)
@@ -25,16 +24,6 @@ def memory(conversations: int = 10, weights: float = 15.0, capacity: float = 80.
         reserve_bytes=4 * GIB,
         conversations=conversations,
     )
-
-
-def drawn_inside(picture: Picture) -> None:
-    markup = picture.drawing.markup()
-    ElementTree.fromstring(markup)  # noqa: S314 - our own drawing
-    assert "nan" not in markup
-    for name, most in (("x", picture.drawing.width), ("y", picture.drawing.height)):
-        places = [float(value) for value in re.findall(rf' c?{name}="(-?[\d.]+)"', markup)]
-        assert all(0 <= place <= most for place in places), picture.title
-    assert all(len(row) == len(picture.columns) for row in picture.rows)
 
 
 @pytest.mark.parametrize("conversations", [1, 2, 52, 1024, 65_536])

@@ -1,7 +1,6 @@
 """Page 1's pictures: every operator has its box, areas are as the numbers, marks stay inside."""
 
 import re
-from xml.etree import ElementTree
 
 import pytest
 
@@ -11,7 +10,7 @@ from core.lesson.quantities.token_work import OperatorWork, work_by_operator
 from core.ui.figures.block_diagram import block_diagram, counted_block_diagram
 from core.ui.figures.mark_scale import Marks
 from core.ui.figures.token_areas import Counted, token_areas
-from core.ui.picture import Picture
+from tests.ui.drawn import drawn_inside
 
 MARKS = Marks(1, 100_000, "GFLOP", said=30.0, true=16.1, now=16.1)
 KINDS: tuple[Counted, ...] = ("FLOPs", "parameters", "bytes")
@@ -21,27 +20,15 @@ def works(model: str = "llama-3.1-8b", tokens: int = 2048) -> list[OperatorWork]
     return work_by_operator(catalogue_case({"model": model, "input_tokens": tokens}))
 
 
-def check(picture: Picture) -> str:
-    markup = picture.drawing.markup()
-    ElementTree.fromstring(markup)  # noqa: S314 - our own drawing
-    assert "nan" not in markup
-    for name, most in (("x", picture.drawing.width), ("y", picture.drawing.height)):
-        places = [float(value) for value in re.findall(rf' c?{name}="(-?[\d.]+)"', markup)]
-        assert all(0 <= place <= most + 0.1 for place in places), picture.title
-    assert len(picture.alt) > 40
-    assert all(len(row) == len(picture.columns) for row in picture.rows)
-    return markup
-
-
 @pytest.mark.parametrize("model", list(catalogue()))
 @pytest.mark.parametrize("tokens", [1, 2_000_000])
 def test_every_model_is_drawn(model: str, tokens: int) -> None:
     found = works(model, tokens)
     for draw in (block_diagram, counted_block_diagram):
-        markup = check(draw(found, 32, "attention"))
+        markup = drawn_inside(draw(found, 32, "attention"), slack=0.1)
         assert markup.count("data-pick") == len(found)
     for counted in KINDS:
-        check(token_areas(found, counted, "attention", MARKS))
+        drawn_inside(token_areas(found, counted, "attention", MARKS), slack=0.1)
 
 
 def test_what_is_counted_waits_for_the_prediction() -> None:

@@ -3,7 +3,6 @@
 import doctest
 import re
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import pytest
 
@@ -12,7 +11,7 @@ from core.ui.figures.chip_speed_up import chip_speed_up
 from core.ui.figures.mark_scale import Marks
 from core.ui.figures.plan_chips import PlanShape, plan_chips
 from core.ui.lesson import plan_offers
-from core.ui.picture import Picture
+from tests.ui.drawn import drawn_inside
 
 GIB = 2**30
 MARKS = Marks(low=1, high=16, unit="×", said=8.0, true=2.4, now=2.4)
@@ -35,17 +34,6 @@ CHIPS = ChipsOfStage(
 
 def shape(tp: int = 8, pp: int = 1, ep: int = 1, dp: int = 1, capacity_gib: float | None = 64) -> PlanShape:
     return PlanShape(tp, pp, ep, dp, None if capacity_gib is None else capacity_gib * GIB)
-
-
-def drawn_inside(picture: Picture) -> str:
-    markup = picture.drawing.markup()
-    ElementTree.fromstring(markup)  # noqa: S314 - our own drawing
-    assert "nan" not in markup
-    for name, most in (("x", picture.drawing.width), ("y", picture.drawing.height)):
-        places = [float(found) for found in re.findall(rf' c?{name}="(-?[\d.]+)"', markup)]
-        assert all(0 <= place <= most for place in places), picture.title
-    assert all(len(row) == len(picture.columns) for row in picture.rows)
-    return markup
 
 
 def heights(markup: str, part: str) -> list[float]:

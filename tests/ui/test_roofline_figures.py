@@ -1,7 +1,6 @@
 """Page 4's pictures: marks lie where their numbers say, words never on a mark, nothing leaves the drawing."""
 
 import re
-from xml.etree import ElementTree
 
 import pytest
 
@@ -12,6 +11,7 @@ from core.lesson.quantities.roofline import critical_batch
 from core.ui.figures.operator_roof import BatchMark, bare_roof, operator_roof
 from core.ui.figures.roof_axes import roof_axes
 from core.ui.picture import Picture
+from tests.ui.drawn import drawn_inside
 
 PEAK, BANDWIDTH = 989e12, 3.35e12
 
@@ -27,23 +27,11 @@ def drawn(mark: BatchMark | None = None, **values: object) -> Picture:
     )
 
 
-def check(picture: Picture) -> str:
-    markup = picture.drawing.markup()
-    ElementTree.fromstring(markup)  # noqa: S314 - our own drawing
-    assert "nan" not in markup
-    for name, most in (("x", picture.drawing.width), ("y", picture.drawing.height)):
-        places = [float(value) for value in re.findall(rf' c?{name}="(-?[\d.]+)"', markup)]
-        assert all(0 <= place <= most for place in places)
-    assert len(picture.alt) > 40
-    assert all(len(row) == len(picture.columns) for row in picture.rows)
-    return markup
-
-
 @pytest.mark.parametrize("model", list(catalogue()))
 @pytest.mark.parametrize("batch", [1, 512])
 def test_every_model_is_drawn(model: str, batch: int) -> None:
     picture = drawn(BatchMark(30, 30), model=model, batch=batch)
-    markup = check(picture)
+    markup = drawn_inside(picture)
     assert "decode step" in markup
     assert "you: 30" in markup
 
@@ -51,12 +39,12 @@ def test_every_model_is_drawn(model: str, batch: int) -> None:
 @pytest.mark.parametrize("tokens", [1, 2_000_000])
 @pytest.mark.parametrize("chip", ["h100-sxm-80gb", "raspberry-pi-5", "rubin-announced", "apple-m1"])
 def test_every_size_is_drawn(tokens: int, chip: str) -> None:
-    check(drawn(accelerator=chip, input_tokens=tokens))
+    drawn_inside(drawn(accelerator=chip, input_tokens=tokens))
 
 
 def test_the_bare_roof_does_not_say_where_its_corner_is() -> None:
     picture = bare_roof(PEAK, BANDWIDTH, "A chip")
-    markup = check(picture)
+    markup = drawn_inside(picture)
     assert "295" not in markup + picture.alt
     shown = re.findall(r">([^<]*)</text>", markup)
     assert "100" not in shown

@@ -1,7 +1,6 @@
 """The pictures of page 7: who reads what, who holds copies, and bars to scale."""
 
 import re
-from xml.etree import ElementTree
 
 import pytest
 
@@ -9,7 +8,7 @@ from core.lesson.quantities.head_sharing import SharedCache
 from core.ui.figures.cache_by_sharing import cache_by_sharing
 from core.ui.figures.head_wiring import Wiring, head_wiring
 from core.ui.figures.mark_scale import Marks
-from core.ui.picture import Picture
+from tests.ui.drawn import drawn_inside
 
 MARKS = Marks(low=1, high=10_000, unit="KiB", said=100.0, true=512.0, now=512.0)
 CACHES = [SharedCache("MHA", 524_288, 65_536, 8), SharedCache("MLA", 36_864, 36_864, 8)]
@@ -17,17 +16,6 @@ CACHES = [SharedCache("MHA", 524_288, 65_536, 8), SharedCache("MLA", 36_864, 36_
 
 def wiring(queries: int = 32, kept: int | None = 8, chips: int = 8) -> Wiring:
     return Wiring(query_heads=queries, kv_heads=kept, latent=512, rotary_key=64, chips=chips)
-
-
-def drawn_inside(picture: Picture) -> str:
-    markup = picture.drawing.markup()
-    ElementTree.fromstring(markup)  # noqa: S314 - our own drawing
-    assert "nan" not in markup
-    for name, most in (("x", picture.drawing.width), ("y", picture.drawing.height)):
-        places = [float(value) for value in re.findall(rf' c?{name}="(-?[\d.]+)"', markup)]
-        assert all(0 <= place <= most for place in places), picture.title
-    assert all(len(row) == len(picture.columns) for row in picture.rows)
-    return markup
 
 
 @pytest.mark.parametrize("chips", [1, 2, 8, 32])

@@ -8,7 +8,6 @@ from core.catalog.assets import read_csv
 from core.catalog.models import catalogue
 from core.errors import ConfigError
 from core.lesson.catalogue_case import catalogue_case
-from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.parts import parts
 from core.lesson.quantities import inside_a_gpu
@@ -25,6 +24,7 @@ from core.lesson.quantities.memory_levels import (
     level,
     levels,
 )
+from tests.lesson.diagnosed import is_wrong_by_a_factor
 
 
 def test_the_running_chip_from_its_registers_to_its_host() -> None:
@@ -124,8 +124,4 @@ def test_facts_about_the_inside_have_their_source() -> None:
     ],
 )
 def test_wrong_answers_are_diagnosed(exercise: str, factor: float, says: str) -> None:
-    lesson = lessons()["inside_a_gpu"]
-    instance = draw(lesson, lesson.exercise(exercise), 5)
-    verdict = instance.check(f"{instance.answer.value * factor:.6g}")
-    assert not verdict.correct
-    assert says in verdict.sentence
+    is_wrong_by_a_factor(lessons()["inside_a_gpu"], exercise, factor, says, seed=5)

@@ -12,11 +12,11 @@ from core.analytic.params import count
 from core.catalog.models import catalogue
 from core.errors import ConfigError
 from core.lesson.catalogue_case import catalogue_case
-from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.parts import parts
 from core.lesson.quantities import one_token
 from core.lesson.quantities.token_work import AS_IT_IS, DEEP, UNSHARED, WIDE, work_by_operator
+from tests.lesson.diagnosed import is_wrong_by_a_factor
 
 values: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"model": st.sampled_from(list(catalogue())), "input_tokens": st.integers(1, 200_000)}
@@ -115,8 +115,4 @@ def test_a_window_never_lets_attention_overtake() -> None:
     ],
 )
 def test_wrong_answers_are_diagnosed(exercise: str, factor: float, says: str) -> None:
-    lesson = lessons()["one_token"]
-    instance = draw(lesson, lesson.exercise(exercise), 5)
-    verdict = instance.check(f"{instance.answer.value * factor:.6g}")
-    assert not verdict.correct
-    assert says in verdict.sentence
+    is_wrong_by_a_factor(lessons()["one_token"], exercise, factor, says, seed=5)

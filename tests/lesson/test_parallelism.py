@@ -9,7 +9,6 @@ from core.analytic.plan import plan
 from core.catalog.models import model
 from core.lesson.amount import LessonCase
 from core.lesson.catalogue_case import catalogue_case
-from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.quantities.chip_plan import (
     chips_of_stages,
@@ -19,6 +18,7 @@ from core.lesson.quantities.chip_plan import (
     tensor_speed_ups,
     token_s,
 )
+from tests.lesson.diagnosed import is_diagnosed
 
 LESSON = lessons()["parallelism"]
 #: Plans of every kind, all of which divide their model.
@@ -182,10 +182,4 @@ def test_the_idle_share_of_a_prefill() -> None:
     ],
 )
 def test_wrong_answers_are_diagnosed(exercise: int, name: str, says: str) -> None:
-    for seed in range(60):
-        instance = draw(LESSON, LESSON.exercises[exercise], seed)
-        verdict = instance.check(f"{value(name, instance.case):.6g}")
-        if says in verdict.sentence:
-            assert not verdict.correct
-            return
-    raise AssertionError(f"no seed of sixty diagnoses {name}")
+    is_diagnosed(LESSON, exercise, name, says)

@@ -16,6 +16,7 @@ from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.quantities import roofline
 from core.lesson.quantities.roof_points import PHASES, peak_flops_per_s, roof_pass
+from tests.lesson.diagnosed import is_wrong_by_a_factor
 
 CHIPS = [key for key, chip in accelerators().items() if "bf16" in chip.peak_flops_per_s]
 values: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
@@ -108,11 +109,7 @@ def test_a_chip_without_the_arithmetic_is_a_sentence() -> None:
     ],
 )
 def test_wrong_answers_are_diagnosed(exercise: str, factor: float, says: str) -> None:
-    lesson = lessons()["roofline"]
-    instance = draw(lesson, lesson.exercise(exercise), 3)
-    verdict = instance.check(f"{instance.answer.value * factor:.6g}")
-    assert not verdict.correct
-    assert says in verdict.sentence
+    is_wrong_by_a_factor(lessons()["roofline"], exercise, factor, says, seed=3)
 
 
 def test_counting_the_input_table_is_diagnosed() -> None:

@@ -9,7 +9,6 @@ from core.catalog.models import catalogue, model
 from core.errors import FormatError
 from core.lesson.amount import LessonCase
 from core.lesson.catalogue_case import catalogue_case
-from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.quantities.head_sharing import (
     WAYS,
@@ -21,6 +20,7 @@ from core.lesson.quantities.head_sharing import (
     sharing,
     token_bytes,
 )
+from tests.lesson.diagnosed import is_diagnosed
 
 LESSON = lessons()["sharing_heads"]
 RUNNING = model("llama-3.1-8b")
@@ -119,10 +119,4 @@ def test_copies_are_told() -> None:
     ],
 )
 def test_wrong_answers_are_diagnosed(exercise: int, name: str, says: str) -> None:
-    for seed in range(60):
-        instance = draw(LESSON, LESSON.exercises[exercise], seed)
-        verdict = instance.check(f"{value(name, instance.case):.6g}")
-        if says in verdict.sentence:
-            assert not verdict.correct
-            return
-    raise AssertionError(f"no seed of sixty diagnoses {name}")
+    is_diagnosed(LESSON, exercise, name, says)

@@ -10,6 +10,7 @@ from core.lesson.catalogue_case import catalogue_case
 from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.quantities.will_it_fit import conversations_that_fit
+from tests.lesson.diagnosed import is_diagnosed
 
 LESSON = lessons()["will_it_fit"]
 
@@ -82,13 +83,7 @@ def test_slips_are_further_from_the_answer_than_its_tolerance() -> None:
     ],
 )
 def test_wrong_answers_are_diagnosed(name: str, says: str) -> None:
-    for seed in range(40):
-        instance = draw(LESSON, LESSON.exercises[0], seed)
-        verdict = instance.check(f"{value(name, instance.case):.0f}")
-        if says in verdict.sentence:
-            assert not verdict.correct
-            return
-    raise AssertionError(f"no seed of forty diagnoses {name}")
+    is_diagnosed(LESSON, 0, name, says, digits=".0f")
 
 
 def test_a_chip_whose_memory_nobody_published_is_a_sentence() -> None:

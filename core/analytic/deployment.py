@@ -9,12 +9,12 @@ are the time of its table.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.latency import Speed, end_to_end_s, step_time, tokens_per_s
+from core.analytic.latency import Speed, end_to_end_s, mean_over_answer, step_time, tokens_per_s
 from core.analytic.machine import Machine
 from core.analytic.parallel import ParallelPlan, Stage, device_operators, each_stage, stages
 from core.analytic.table import Operators
@@ -23,8 +23,6 @@ from core.units import Number
 
 #: What a pass is: it fills an empty pipeline, or it is one of many that go round.
 Phase = Literal["prefill", "decode"]
-#: Contexts at which a decode is evaluated, as ``latency.speed`` has it.
-_SAMPLES: Final = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,18 +174,19 @@ def mean_step_s(
     Raises:
         FormatError, ScenarioError: as ``pass_on_chips``.
     """
-    steps = np.asarray(output_tokens, np.float64) - 1
-    share = np.linspace(0.0, 1.0, _SAMPLES)
-    grid = np.asarray(input_tokens, np.float64)[..., None] + 1 + np.maximum(steps - 1, 0)[..., None] * share
-    decode = pass_on_chips(
-        model,
-        machine,
-        plan,
-        "decode",
-        batch=np.asarray(batch, np.float64)[..., None],
-        new_tokens=1,
-        context=grid,
-        weights=weights,
-        kv=kv,
-    ).time_s
-    return np.asarray(np.where(steps > 0, np.trapezoid(decode, share, axis=-1), np.nan))
+
+    def step_s(context: NDArray[np.float64]) -> NDArray[np.float64]:
+        made = pass_on_chips(
+            model,
+            machine,
+            plan,
+            "decode",
+            batch=np.asarray(batch, np.float64)[..., None],
+            new_tokens=1,
+            context=context,
+            weights=weights,
+            kv=kv,
+        )
+        return made.time_s
+
+    return mean_over_answer(input_tokens, output_tokens, step_s)

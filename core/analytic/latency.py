@@ -9,6 +9,7 @@ memory traffic of another.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -216,12 +217,13 @@ def speed(
         FormatError: the machine cannot compute in one of the formats.
     """
     first = prefill_s(model, machine, batch=batch, input_tokens=input_tokens, weights=weights, kv=kv)
-    steps = np.asarray(output_tokens, np.float64) - 1
-    each = np.where(
-        steps > 0,
-        _mean_step(model, machine, steps, batch=batch, input_tokens=input_tokens, weights=weights, kv=kv),
-        np.nan,
-    )
+
+    def step_s(context: NDArray[np.float64]) -> NDArray[np.float64]:
+        users = np.asarray(batch, np.float64)[..., None]
+        table = operators(model, batch=users, new_tokens=1, context=context, weights=weights, kv=kv)
+        return step_time(table, machine)
+
+    each = mean_over_answer(input_tokens, output_tokens, step_s)
     return Speed(
         ttft_s=first,
         tpot_s=each,
@@ -246,29 +248,23 @@ def prefill_s(
     return step_time(table, machine)
 
 
-def _mean_step(
-    model: ModelSpec,
-    machine: Machine,
-    steps: NDArray[np.float64],
-    *,
-    batch: Number,
-    input_tokens: Number,
-    weights: str,
-    kv: str,
+def mean_over_answer(
+    input_tokens: Number, output_tokens: Number, step_s: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Mean decode step over contexts input + 1 ... input + steps, on a grid along a last axis."""
+    """TPOT: the mean decode step over contexts input + 1 ... input + output - 1; NaN for one token.
+
+    A step's time is smooth in its context, so a few contexts stand for all.
+
+    Args:
+        input_tokens: of the prompt.
+        output_tokens: of the answer, the first one included.
+        step_s: seconds of a step at contexts that lie along a last axis of their own.
+    """
+    steps = np.asarray(output_tokens, np.float64) - 1
     share = np.linspace(0.0, 1.0, _SAMPLES)
-    grid = np.asarray(input_tokens, np.float64)[..., None] + 1
-    context = grid + np.maximum(steps - 1, 0)[..., None] * share
-    table = operators(
-        model,
-        batch=np.asarray(batch, np.float64)[..., None],
-        new_tokens=1,
-        context=context,
-        weights=weights,
-        kv=kv,
-    )
-    return np.asarray(np.trapezoid(step_time(table, machine), share, axis=-1))
+    first = np.asarray(input_tokens, np.float64)[..., None] + 1
+    seconds = step_s(first + np.maximum(steps - 1, 0)[..., None] * share)
+    return np.asarray(np.where(steps > 0, np.trapezoid(seconds, share, axis=-1), np.nan))
 
 
 def end_to_end_s(ttft_s: Number, tpot_s: Number, output_tokens: Number) -> NDArray[np.float64]:

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from core.units import BITS_PER_BYTE, FLOPS_PER_MAC, Number
+
+
+@dataclass(frozen=True, slots=True)
+class RoofMark:
+    """Something to stand under a roof: its name, its FLOPs, its bytes moved (some), and its seconds."""
+
+    name: str
+    flops: float
+    bytes: float
+    time_s: float
+
+    @property
+    def intensity(self) -> float:
+        """FLOPs for each byte."""
+        return self.flops / self.bytes
+
+    @property
+    def flops_per_s(self) -> float:
+        """The rate that it reaches."""
+        return self.flops / self.time_s
 
 
 def ridge_flops_per_byte(peak_flops_per_s: float, bandwidth_bytes_per_s: float) -> float:

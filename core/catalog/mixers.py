@@ -28,7 +28,17 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
+class _Cached:
+    """A mixer whose memory is a cache."""
+
+    @property
+    def state(self) -> State:
+        """None: everything it keeps grows with the tokens."""
+        return State()
+
+
+@dataclass(frozen=True, slots=True)
+class Attention(_Cached):
     """Multi-head attention with H query heads and K KV heads (K = H: MHA; K = 1: MQA; else GQA).
 
     Attributes:
@@ -114,11 +124,6 @@ class Attention:
         """The most tokens whose keys and values stay; None is all of them."""
         return self.window if self.chunk is None else self.chunk
 
-    @property
-    def state(self) -> State:
-        """None: everything it keeps grows with the tokens."""
-        return State()
-
 
 @dataclass(frozen=True, slots=True)
 class Indexer:
@@ -135,7 +140,7 @@ class Indexer:
 
 
 @dataclass(frozen=True, slots=True)
-class LatentAttention:
+class LatentAttention(_Cached):
     """Multi-head latent attention (MLA): keys and values of all heads come from one short latent.
 
     Attributes:
@@ -202,14 +207,9 @@ class LatentAttention:
         """The most tokens whose latents stay; None is all of them."""
         return self.window
 
-    @property
-    def state(self) -> State:
-        """None: everything it keeps grows with the tokens."""
-        return State()
-
 
 @dataclass(frozen=True, slots=True)
-class CompressedAttention:
+class CompressedAttention(_Cached):
     """DeepSeek-V4 attention: one shared key that is also the value, and blocks of tokens made one entry.
 
     Each token attends to its last ``window`` tokens uncompressed, and to older ones through one entry
@@ -262,8 +262,3 @@ class CompressedAttention:
     def span(self) -> int | None:
         """Uncompressed tokens that stay; the compressed entries are counted apart."""
         return self.window
-
-    @property
-    def state(self) -> State:
-        """None."""
-        return State()

@@ -12,7 +12,7 @@ from core.lab.record_parts import LoadRecord
 from core.lab.timing import Spread
 from core.units import format_gb, format_seconds
 
-#: Bandwidth that moved by more than this during a run.
+#: Bandwidth, or the time of a step, that moved by more than this during a run.
 DRIFT_LIMIT: Final = 0.2
 #: Bandwidth that fell by more than this since the calibration: the prediction follows it less far.
 FALL_LIMIT: Final = 0.4
@@ -33,7 +33,7 @@ def noise(
     """
     reasons = HostLoad(load.others, load.steal, load.duration_s).reasons()
     slower, faster = sorted((load.bandwidth_before_bytes_per_s, load.bandwidth_after_bytes_per_s))
-    if slower < (1 - DRIFT_LIMIT) * faster:
+    if _apart(slower, faster):
         reasons.append(f"memory bandwidth moved between {_rate(slower)} and {_rate(faster)}")
     elif faster < (1 - FALL_LIMIT) * calibrated_bytes_per_s:
         reasons.append(f"memory reads {_rate(faster)}, and {_rate(calibrated_bytes_per_s)} when calibrated")
@@ -47,8 +47,8 @@ def noise(
     return tuple(reasons)
 
 
-def _apart(one_s: float, other_s: float) -> bool:
-    return min(one_s, other_s) < (1 - DRIFT_LIMIT) * max(one_s, other_s)
+def _apart(one: float, other: float) -> bool:
+    return min(one, other) < (1 - DRIFT_LIMIT) * max(one, other)
 
 
 def _rate(bytes_per_s: float) -> str:

@@ -129,7 +129,11 @@ def _fact(symbol: str, meaning: str, value: str, origin: Origin) -> Input:
 
 def program(title: str, passes: Passes) -> str:
     """Python that prints the milliseconds of the passes, needing nothing else."""
-    rows = [row for table in passes.tables for row in _program_rows(table, passes.machine)]
+    rows = [
+        f"    {program_row(table, row, passes.machine)},"
+        for table in passes.tables
+        for row in range(len(table.names))
+    ]
     return "\n".join(
         (
             f"# {' '.join(title.split())}",
@@ -149,17 +153,16 @@ def program(title: str, passes: Passes) -> str:
     )
 
 
-def _program_rows(table: Operators, machine: Machine) -> list[str]:
-    rows = []
-    for row, name in enumerate(table.names):
-        rate = machine.rate(table.kinds[row], table.formats[row], name)
-        values = (
-            float(table.repeats[row]),
-            rate.fixed_s,
-            float(table.streamed_bytes[row]),
-            rate.bytes_per_s,
-            float(table.flops[row]),
-            float(rate.flops_at(np.asarray(table.tokens[row]))),
-        )
-        rows.append(f"    ({name!r}, {', '.join(f'{value:.9g}' for value in values)}),")
-    return rows
+def program_row(table: Operators, row: int, machine: Machine) -> str:
+    """One operator as a Python tuple: name, calls, seconds a call, bytes, bytes/s, FLOPs, FLOP/s."""
+    name = table.names[row]
+    rate = machine.rate(table.kinds[row], table.formats[row], name)
+    values = (
+        float(table.repeats[row]),
+        rate.fixed_s,
+        float(table.streamed_bytes[row]),
+        rate.bytes_per_s,
+        float(table.flops[row]),
+        float(rate.flops_at(np.asarray(table.tokens[row]))),
+    )
+    return f"({name!r}, {', '.join(f'{value:.9g}' for value in values)})"

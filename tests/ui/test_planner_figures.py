@@ -5,10 +5,11 @@ import re
 import pytest
 
 from core.analytic.memory import Footprint
+from core.analytic.roofline import RoofMark
 from core.catalog.scenario import Scenario
 from core.ui.figures.answer_in_time import answer_in_time
 from core.ui.figures.memory_bar import memory_bar
-from core.ui.figures.roofline import Pass, roofline
+from core.ui.figures.roofline import roofline
 from core.ui.picture import Picture
 from core.units import GIB
 from tests.ui.test_planner_arithmetic import found_for
@@ -64,7 +65,7 @@ def test_an_answer_in_time_adds_up(ttft_s: float, tpot_s: float | None, tokens: 
 
 
 def test_the_roofline_puts_each_pass_on_its_side() -> None:
-    passes = [Pass("prefill", 3e13, 4e10, 0.06), Pass("decode", 1.6e10, 1.5e10, 0.008)]
+    passes = [RoofMark("prefill", 3e13, 4e10, 0.06), RoofMark("decode", 1.6e10, 1.5e10, 0.008)]
     picture = roofline(passes, 989e12, 3.35e12, "bf16")
     assert "corner at 295 FLOPs per byte" in picture.alt
     assert "prefill does 750 FLOPs per byte, on the side that waits for arithmetic" in picture.alt
@@ -72,7 +73,7 @@ def test_the_roofline_puts_each_pass_on_its_side() -> None:
 
 
 def test_words_of_marks_in_one_place_do_not_lie_on_each_other() -> None:
-    passes = [Pass(name, 1.6e10, 1e9, 0.04) for name in ("prefill", "decode")]
+    passes = [RoofMark(name, 1.6e10, 1e9, 0.04) for name in ("prefill", "decode")]
     markup = roofline(passes, 989e12, 4.8e12, "bf16").markup()
     heights = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*strong">(?:prefill|decode)<', markup)]
     assert len(heights) == 2
@@ -81,7 +82,7 @@ def test_words_of_marks_in_one_place_do_not_lie_on_each_other() -> None:
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
 def test_no_mark_leaves_the_roofline(scale: float) -> None:
-    markup = roofline([Pass("decode", 1e9 * scale, 1e9, 0.01)], 1e14, 1e12, "bf16").markup()
+    markup = roofline([RoofMark("decode", 1e9 * scale, 1e9, 0.01)], 1e14, 1e12, "bf16").markup()
     assert "nan" not in markup
     x = [float(value) for value in re.findall(r' x="([\d.]+)"', markup)]
     assert min(x) >= 0

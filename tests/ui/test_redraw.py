@@ -5,6 +5,7 @@ import pytest
 
 from core.analytic.datasheet import machine_from
 from core.analytic.memory import footprint
+from core.analytic.roofline import RoofMark
 from core.catalog.accelerators import accelerator
 from core.catalog.models import model
 from core.lesson.catalogue_case import catalogue_case
@@ -17,7 +18,7 @@ from core.ui.figures.cached_work_and_memory import Guess, cached_work_and_memory
 from core.ui.figures.memory_bar import memory_bar
 from core.ui.figures.operator_times import operator_times
 from core.ui.figures.pass_work import RatioScale, pass_work
-from core.ui.figures.roofline import Pass, roofline
+from core.ui.figures.roofline import roofline
 from core.ui.figures.step_times import step_times
 from core.ui.figures.token_triangle import token_triangle
 from core.ui.picture import Picture
@@ -36,7 +37,7 @@ FOOTPRINT = footprint(
 PICTURES = [
     memory_bar(FOOTPRINT, 'a "chip"\n'),
     answer_in_time(0.06, None, output_tokens=1),
-    roofline([Pass("decode", 1.6e10, 1.5e10, 0.008)], 989e12, 3.35e12, "bf16"),
+    roofline([RoofMark("decode", 1.6e10, 1.5e10, 0.008)], 989e12, 3.35e12, "bf16"),
     operator_times([Gap("gate_up", "weights", 0.004)], "decode"),
     step_times(np.array([0.01, 0.011]), np.array([0.01])),
     timed_answer_timeline(timeline(CASE), 64, 7, 1),

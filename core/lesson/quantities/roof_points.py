@@ -9,6 +9,7 @@ import numpy as np
 
 from core.analytic.latency import demand, operator_times, unsupported_sentence
 from core.analytic.operators import operators
+from core.analytic.roofline import RoofMark
 from core.analytic.table import Operators
 from core.catalog.formats import STORAGE_FORMATS
 from core.errors import FormatError
@@ -19,29 +20,10 @@ PHASES: Final[tuple[Phase, ...]] = ("prefill", "decode")
 
 
 @dataclass(frozen=True, slots=True)
-class RoofPoint:
-    """One operator of a pass, all its repeats together.
+class RoofPoint(RoofMark):
+    """One operator of a pass, all its repeats together; name and kind are the operator table's."""
 
-    Attributes:
-        name, kind: as in the operator table. flops, bytes: what it does and moves.
-        time_s: predicted, fixed costs included.
-    """
-
-    name: str
     kind: str
-    flops: float
-    bytes: float
-    time_s: float
-
-    @property
-    def intensity(self) -> float:
-        """FLOPs for each byte; it must move something."""
-        return self.flops / self.bytes
-
-    @property
-    def flops_per_s(self) -> float:
-        """The rate that it reaches."""
-        return self.flops / self.time_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +50,10 @@ class RoofPass:
         found = [point for point in self.points if point.kind == "linear"]
         return RoofPoint(
             "matrices",
-            "linear",
             sum(point.flops for point in found),
             sum(point.bytes for point in found),
             sum(point.time_s for point in found),
+            "linear",
         )
 
 
@@ -116,7 +98,7 @@ def roof_pass(case: LessonCase, phase: Phase) -> RoofPass:
     times = operator_times(table, case.machine)
     seconds, flops, moved = (table.by_name(column) for column in (times, table.flops, table.streamed_bytes))
     points = tuple(
-        RoofPoint(name, table.kinds[table.index(name)], float(done), float(moved[name]), float(seconds[name]))
+        RoofPoint(name, float(done), float(moved[name]), float(seconds[name]), table.kinds[table.index(name)])
         for name, done in flops.items()
         if done > 0 and moved[name] > 0
     )

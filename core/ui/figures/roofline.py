@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.analytic.roofline import attainable_flops_per_s, ridge_flops_per_byte
+from core.analytic.roofline import RoofMark, attainable_flops_per_s, ridge_flops_per_byte
 from core.ui.picture import Picture, redrawable
 from core.ui.svg import Drawing, Scale
 from core.ui.table import Blank
@@ -28,26 +28,6 @@ _FLOOR: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """One pass under the roof: "prefill" or "decode", its FLOPs, its bytes moved, and its seconds."""
-
-    name: str
-    flops: float
-    bytes: float
-    time_s: float
-
-    @property
-    def intensity(self) -> float:
-        """FLOPs for each byte."""
-        return self.flops / self.bytes
-
-    @property
-    def flops_per_s(self) -> float:
-        """The rate it reaches."""
-        return self.flops / self.time_s
-
-
-@dataclass(frozen=True, slots=True)
 class _Axes:
     x: Scale
     y: Scale
@@ -58,7 +38,7 @@ class _Axes:
 
 @redrawable
 def roofline(
-    passes: Sequence[Pass], peak_flops_per_s: float, bandwidth_bytes_per_s: float, format_name: str
+    passes: Sequence[RoofMark], peak_flops_per_s: float, bandwidth_bytes_per_s: float, format_name: str
 ) -> Picture:
     """Draw the roof and one mark a pass; both axes are logarithmic.
 
@@ -95,7 +75,7 @@ def roofline(
     )
 
 
-def _axes_for(passes: Sequence[Pass], ridge: float, peak: float, bandwidth: float) -> _Axes:
+def _axes_for(passes: Sequence[RoofMark], ridge: float, peak: float, bandwidth: float) -> _Axes:
     """Whole powers of ten around everything that is drawn."""
     intensities = [ridge, *(item.intensity for item in passes)]
     low = math.floor(math.log10(min(intensities) / 2))
@@ -146,7 +126,7 @@ def _roof(drawing: Drawing, axes: _Axes, ridge: float, peak: float, bandwidth: f
     drawing.text(corner_x - 8, _BOTTOM - 8, "waits for memory", "fill-muted", anchor="end")
 
 
-def _mark(drawing: Drawing, item: Pass, at: tuple[float, float], *, lower: int) -> None:
+def _mark(drawing: Drawing, item: RoofMark, at: tuple[float, float], *, lower: int) -> None:
     """A disc for the prefill, a square for decode: told apart by shape and word too."""
     x, y = at
     hover = (
@@ -163,7 +143,7 @@ def _mark(drawing: Drawing, item: Pass, at: tuple[float, float], *, lower: int) 
         drawing.text(x + 13, y + 16 + lower, item.name, "fill-ink strong")
 
 
-def _alt(passes: Sequence[Pass], ridge: float) -> str:
+def _alt(passes: Sequence[RoofMark], ridge: float) -> str:
     places = []
     for item in passes:
         side = "memory" if item.intensity < ridge else "arithmetic"

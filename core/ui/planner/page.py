@@ -16,12 +16,13 @@ from core.analytic.planner import levers as find_levers
 from core.analytic.planner_comparison import compare_plans
 from core.analytic.planner_room import context_that_fits, users_that_fit
 from core.analytic.planner_words import waiting_sentence
+from core.analytic.roofline import RoofMark
 from core.catalog.formats import STORAGE_FORMATS
 from core.errors import UserError
 from core.ui import number_tiles, page_links, picture, print_view, prose, source, worked_number
 from core.ui.figures.answer_in_time import answer_in_time
 from core.ui.figures.memory_bar import memory_bar
-from core.ui.figures.roofline import Pass, roofline
+from core.ui.figures.roofline import roofline
 from core.ui.picture import Picture
 from core.ui.plain import plain
 from core.ui.planner import arithmetic, comparison, levers, link, money, nearest, numbers, ranges
@@ -171,11 +172,11 @@ def _limits(found: Found) -> None:
     )
 
 
-def _passes(found: Found) -> list[Pass]:
+def _passes(found: Found) -> list[RoofMark]:
     """The passes under the roof of one chip: of a split model its share."""
     costs = {"prefill": found.plan.prefill, "decode": found.plan.decode}
     return [
-        Pass(name, cost.flops / found.share, cost.bytes / found.share, cost.time_s)
+        RoofMark(name, cost.flops / found.share, cost.bytes / found.share, cost.time_s)
         for name, cost in costs.items()
         if cost is not None and cost.time_s is not None
     ]

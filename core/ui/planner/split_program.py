@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.analytic.collectives import ALGORITHMS, Collective
 from core.analytic.deployment import PassOnChips, Phase
 from core.analytic.machine import Machine
 from core.analytic.table import Operators
+from core.ui.pass_arithmetic import program_row
 
 _HEAD = """\
 # {title}
@@ -75,23 +74,10 @@ def _stage_lines(count: int, table: Operators, machine: Machine) -> list[str]:
     operators, collectives = [], []
     for row, collective in enumerate(table.collectives):
         if collective is None:
-            operators.append(_operator_line(table, row, machine))
+            operators.append(f"        {program_row(table, row, machine)},")
         else:
             collectives.append(_collective_line(table, row, collective, machine))
     return [f"    ({count}, [", *operators, "    ], [", *collectives, "    ]),"]
-
-
-def _operator_line(table: Operators, row: int, machine: Machine) -> str:
-    rate = machine.rate(table.kinds[row], table.formats[row], table.names[row])
-    values = (
-        float(table.repeats[row]),
-        rate.fixed_s,
-        float(table.streamed_bytes[row]),
-        rate.bytes_per_s,
-        float(table.flops[row]),
-        float(rate.flops_at(np.asarray(table.tokens[row]))),
-    )
-    return f"        ({table.names[row]!r}, {_listed(*values)}),"
 
 
 def _collective_line(table: Operators, row: int, collective: Collective, machine: Machine) -> str:

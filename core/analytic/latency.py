@@ -217,13 +217,15 @@ def speed(
         FormatError: the machine cannot compute in one of the formats.
     """
     first = prefill_s(model, machine, batch=batch, input_tokens=input_tokens, weights=weights, kv=kv)
-
-    def step_s(context: NDArray[np.float64]) -> NDArray[np.float64]:
-        users = np.asarray(batch, np.float64)[..., None]
-        table = operators(model, batch=users, new_tokens=1, context=context, weights=weights, kv=kv)
-        return step_time(table, machine)
-
-    each = mean_over_answer(input_tokens, output_tokens, step_s)
+    each = mean_step_s(
+        model,
+        machine,
+        batch=batch,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        weights=weights,
+        kv=kv,
+    )
     return Speed(
         ttft_s=first,
         tpot_s=each,
@@ -246,6 +248,30 @@ def prefill_s(
         latent="expanded",
     )
     return step_time(table, machine)
+
+
+def mean_step_s(
+    model: ModelSpec,
+    machine: Machine,
+    *,
+    batch: Number,
+    input_tokens: Number,
+    output_tokens: Number,
+    weights: str,
+    kv: str,
+) -> NDArray[np.float64]:
+    """TPOT alone: the mean decode step of an answer; NaN for one token.
+
+    Raises:
+        FormatError: the machine cannot compute in one of the formats.
+    """
+
+    def step_s(context: NDArray[np.float64]) -> NDArray[np.float64]:
+        users = np.asarray(batch, np.float64)[..., None]
+        table = operators(model, batch=users, new_tokens=1, context=context, weights=weights, kv=kv)
+        return step_time(table, machine)
+
+    return mean_over_answer(input_tokens, output_tokens, step_s)
 
 
 def mean_over_answer(

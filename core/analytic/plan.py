@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.analytic.forward_pass import LatentForm
-from core.analytic.latency import Bound, bound, speed, step_time
+from core.analytic.latency import Bound, bound, end_to_end_s, mean_step_s, step_time, tokens_per_s
 from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, footprint
 from core.analytic.operators import operators
@@ -90,8 +90,8 @@ def plan(scenario: Scenario, model: ModelSpec, machine: Machine) -> Plan:
     prefill, decode = _tables(scenario, model)
     violations = [*_memory_violations(need, machine), *context_violations(scenario, model)]
     try:
-        times = _times(scenario, model, machine)
         costs = (_cost(prefill, machine), _cost(decode, machine))
+        times = _times(scenario, model, machine, costs[0].time_s)
     except FormatError as problem:
         violations.append(str(problem))
         times = (None, None, None, None)
@@ -172,9 +172,10 @@ def _tables(scenario: Scenario, model: ModelSpec) -> tuple[Operators, Operators]
 
 
 def _times(
-    scenario: Scenario, model: ModelSpec, machine: Machine
+    scenario: Scenario, model: ModelSpec, machine: Machine, ttft_s: float | None
 ) -> tuple[float | None, float | None, float | None, float | None]:
-    found = speed(
+    """TTFT (the prefill, which is timed already), TPOT, end-to-end time and rate."""
+    each = mean_step_s(
         model,
         machine,
         batch=scenario.batch,
@@ -185,10 +186,10 @@ def _times(
     )
     single = scenario.output_tokens == 1
     return (
-        float(found.ttft_s),
-        None if single else float(found.tpot_s),
-        float(found.end_to_end_s),
-        None if single else float(found.tokens_per_s),
+        ttft_s,
+        None if single else float(each),
+        None if ttft_s is None else float(end_to_end_s(ttft_s, each, scenario.output_tokens)),
+        None if single else float(tokens_per_s(each, scenario.batch)),
     )
 
 

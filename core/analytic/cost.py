@@ -1,6 +1,6 @@
 """What a token costs in money and in energy: time on chips, times a price or a power.
 
-Both follow from the two times of ``latency.speed``: the prefill, which reads the prompt and gives the
+Both follow from the two times of ``answer.speed``: the prefill, which reads the prompt and gives the
 first token, and the decode steps after it. A batch shares every step, so a larger batch makes tokens
 cheaper until its steps take longer in proportion. What is idle is paid for as well: a server that is busy
 for a share ``load`` of the hours that it is paid for costs ``1 / load`` times as much a token, and its chips

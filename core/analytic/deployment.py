@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.latency import Speed, end_to_end_s, mean_over_answer, step_time, tokens_per_s
+from core.analytic.answer import Speed, end_to_end_s, mean_over_answer, tokens_per_s
+from core.analytic.latency import step_time
 from core.analytic.machine import Machine
 from core.analytic.parallel import ParallelPlan, Stage, device_operators, each_stage, stages
 from core.analytic.table import Operators
@@ -124,7 +125,7 @@ def speed_on_chips(
 ) -> Speed:
     """TTFT, TPOT, end-to-end time and rate of ``batch`` equal requests on one replica.
 
-    As ``latency.speed``, of one replica. Ignored: waiting, and prefills that share a pass with decode.
+    As ``answer.speed``, of one replica. Ignored: waiting, and prefills that share a pass with decode.
 
     Raises:
         FormatError, ScenarioError: as ``pass_on_chips``.

@@ -1,4 +1,4 @@
-"""How long a forward pass and a whole answer take, and what they wait for.
+"""How long a forward pass takes, and what it waits for.
 
 An operator takes its fixed cost plus the longer of moving its bytes and doing its FLOPs, at the
 rates of the machine for its kind, format and number of rows; a collective takes what its link needs;
@@ -9,7 +9,6 @@ memory traffic of another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,17 +17,12 @@ from numpy.typing import NDArray
 
 from core.analytic.collectives import Collective, LinkSpeed, fastest_s
 from core.analytic.machine import Machine, Rate
-from core.analytic.operators import operators
 from core.analytic.table import Operators
 from core.catalog.formats import STORAGE_FORMATS
-from core.catalog.model import ModelSpec
 from core.errors import FormatError
-from core.units import Number
 
 #: The limits, in the order in which a tie is resolved.
 LIMITS: Final = ("memory", "compute", "overhead", "link")
-#: Contexts at which a decode is evaluated; a step's time is close to affine in its context.
-_SAMPLES: Final = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,141 +170,3 @@ def bound(table: Operators, machine: Machine) -> Bound:
         overhead_s=np.asarray(machine.step_fixed_s + asked.fixed_s.sum(axis=0)),
         link_s=np.asarray(asked.link_s.sum(axis=0)),
     )
-
-
-# --- A whole answer -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Speed:
-    """The times of a batch of equal requests, served together from empty; of the sweep's shape.
-
-    Attributes:
-        ttft_s: time to first token: one prefill. tpot_s: time per output token after the first; not a
-            number where there is only one. end_to_end_s: until the last token.
-        tokens_per_s: tokens that the batch writes in a second while it decodes.
-    """
-
-    ttft_s: NDArray[np.float64]
-    tpot_s: NDArray[np.float64]
-    end_to_end_s: NDArray[np.float64]
-    tokens_per_s: NDArray[np.float64]
-
-
-def speed(
-    model: ModelSpec,
-    machine: Machine,
-    *,
-    batch: Number,
-    input_tokens: Number,
-    output_tokens: Number,
-    weights: str,
-    kv: str,
-) -> Speed:
-    """Predict TTFT, TPOT, end-to-end time and rate of ``batch`` equal requests.
-
-    TTFT is one prefill of the whole batch, whose last position gives the first token; the k-th
-    further token is a decode step at context ``input_tokens + k``, and TPOT is the mean over them.
-    Ignored: waiting for other requests, tokenising, sending text.
-
-    Raises:
-        FormatError: the machine cannot compute in one of the formats.
-    """
-    first = prefill_s(model, machine, batch=batch, input_tokens=input_tokens, weights=weights, kv=kv)
-    each = mean_step_s(
-        model,
-        machine,
-        batch=batch,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        weights=weights,
-        kv=kv,
-    )
-    return Speed(
-        ttft_s=first,
-        tpot_s=each,
-        end_to_end_s=end_to_end_s(first, each, output_tokens),
-        tokens_per_s=tokens_per_s(each, batch),
-    )
-
-
-def prefill_s(
-    model: ModelSpec, machine: Machine, *, batch: Number, input_tokens: Number, weights: str, kv: str
-) -> NDArray[np.float64]:
-    """Seconds of one prefill of ``batch`` prompts from empty; latent attention is expanded."""
-    table = operators(
-        model,
-        batch=batch,
-        new_tokens=input_tokens,
-        context=input_tokens,
-        weights=weights,
-        kv=kv,
-        latent="expanded",
-    )
-    return step_time(table, machine)
-
-
-def mean_step_s(
-    model: ModelSpec,
-    machine: Machine,
-    *,
-    batch: Number,
-    input_tokens: Number,
-    output_tokens: Number,
-    weights: str,
-    kv: str,
-) -> NDArray[np.float64]:
-    """TPOT alone: the mean decode step of an answer; NaN for one token.
-
-    Raises:
-        FormatError: the machine cannot compute in one of the formats.
-    """
-
-    def step_s(context: NDArray[np.float64]) -> NDArray[np.float64]:
-        users = np.asarray(batch, np.float64)[..., None]
-        table = operators(model, batch=users, new_tokens=1, context=context, weights=weights, kv=kv)
-        return step_time(table, machine)
-
-    return mean_over_answer(input_tokens, output_tokens, step_s)
-
-
-def mean_over_answer(
-    input_tokens: Number, output_tokens: Number, step_s: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    """TPOT: the mean decode step over contexts input + 1 ... input + output - 1; NaN for one token.
-
-    A step's time is smooth in its context, so a few contexts stand for all.
-
-    Args:
-        input_tokens: of the prompt.
-        output_tokens: of the answer, the first one included.
-        step_s: seconds of a step at contexts that lie along a last axis of their own.
-    """
-    steps = np.asarray(output_tokens, np.float64) - 1
-    share = np.linspace(0.0, 1.0, _SAMPLES)
-    first = np.asarray(input_tokens, np.float64)[..., None] + 1
-    seconds = step_s(first + np.maximum(steps - 1, 0)[..., None] * share)
-    return np.asarray(np.where(steps > 0, np.trapezoid(seconds, share, axis=-1), np.nan))
-
-
-def end_to_end_s(ttft_s: Number, tpot_s: Number, output_tokens: Number) -> NDArray[np.float64]:
-    """``TTFT + (N - 1) * TPOT``: seconds from the request to its last token."""
-    steps = np.asarray(output_tokens, np.float64) - 1
-    return np.asarray(ttft_s + np.where(steps > 0, steps * tpot_s, 0.0))
-
-
-def tpot_s(ttft_s: float, end_to_end_s: float, output_tokens: int) -> float:
-    """Time per output token, ``(E2E - TTFT) / (N - 1)``; not a number for one token.
-
-    End-to-end time over all tokens is another quantity, and not what this name means.
-
-    >>> round(tpot_s(0.29571, 5.27024, 500) * 1000, 3)
-    9.969
-    """
-    steps = output_tokens - 1
-    return (end_to_end_s - ttft_s) / steps if steps > 0 else float("nan")
-
-
-def tokens_per_s(tpot_s: Number, batch: Number) -> NDArray[np.float64]:
-    """``batch / TPOT``: tokens that a batch writes in a second while it decodes."""
-    return np.asarray(np.asarray(batch, np.float64) / tpot_s)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.analytic.answer import end_to_end_s, mean_step_s, tokens_per_s
 from core.analytic.forward_pass import LatentForm
-from core.analytic.latency import Bound, bound, end_to_end_s, mean_step_s, step_time, tokens_per_s
+from core.analytic.latency import Bound, bound, step_time
 from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, footprint
 from core.analytic.operators import operators

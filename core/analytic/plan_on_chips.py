@@ -11,10 +11,11 @@ from typing import Final
 
 import numpy as np
 
+from core.analytic.answer import end_to_end_s, tokens_per_s
 from core.analytic.constraints import Load, nearest_plans, violations
 from core.analytic.deployment import PassOnChips, Phase, mean_step_s, pass_on_chips
 from core.analytic.kv_regimes import CacheSizes, cache_sizes
-from core.analytic.latency import bound, end_to_end_s, tokens_per_s
+from core.analytic.latency import bound
 from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, footprints, fullest
 from core.analytic.parallel import ParallelPlan, stages

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from core.analytic.answer import tpot_s
 from core.analytic.kv_cache import bytes_per_token, cache_bytes
-from core.analytic.latency import tpot_s
 from core.analytic.operators import operators
 from core.analytic.pairs import causal_pairs
 from core.analytic.params import count, stored_bytes

@@ -5,6 +5,7 @@ from datetime import date
 import numpy as np
 import pytest
 
+from core.analytic.answer import speed
 from core.analytic.cost import (
     HourlyPrice,
     Power,
@@ -16,7 +17,6 @@ from core.analytic.cost import (
     usual_power,
 )
 from core.analytic.datasheet import machine_from
-from core.analytic.latency import speed
 from core.catalog.accelerators import accelerator, accelerators
 from core.catalog.models import model
 from core.errors import ScenarioError

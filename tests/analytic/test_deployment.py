@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.analytic.answer import speed
 from core.analytic.datasheet import machine_from
 from core.analytic.deployment import Phase, pass_on_chips, speed_on_chips
-from core.analytic.latency import speed
 from core.analytic.parallel import ParallelPlan
 from core.catalog.accelerators import accelerator, accelerators
 from core.catalog.model import ModelSpec

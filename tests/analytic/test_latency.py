@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.analytic.answer import end_to_end_s, prefill_s, speed, tpot_s
 from core.analytic.datasheet import machine_from
-from core.analytic.latency import bound, end_to_end_s, operator_times, prefill_s, speed, step_time, tpot_s
+from core.analytic.latency import bound, operator_times, step_time
 from core.analytic.machine import Machine
 from core.analytic.operators import operators
 from core.analytic.table import Operators

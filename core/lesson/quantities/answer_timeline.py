@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.latency import speed, step_time
+from core.analytic.answer import speed
+from core.analytic.latency import step_time
 from core.analytic.operators import operators
 from core.lesson.amount import LessonCase
 from core.lesson.quantities.prefill_and_decode import first_step_table, prefill_table

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from core.analytic.latency import speed
+from core.analytic.answer import speed
 from core.analytic.memory import footprint
 from core.lesson.amount import LessonCase
 from core.lesson.quantities.chip_pair import chip

@@ -147,6 +147,7 @@ def step_time(table: Operators, machine: Machine) -> NDArray[np.float64]:
         FormatError: the machine cannot compute in a format of the table.
 
     >>> from core.analytic.datasheet import machine_from
+    >>> from core.analytic.operators import operators
     >>> from core.catalog.accelerators import accelerator
     >>> from core.catalog.models import model
     >>> shape, chip = model("llama-3.1-8b"), machine_from(accelerator("h100-sxm-80gb"))

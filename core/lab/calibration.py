@@ -39,18 +39,24 @@ Depth = Literal["quick", "full"]
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What must be the same for a calibration to hold."""
+    """What must be the same for a calibration to hold.
+
+    Attributes:
+        cpu, cores, device, device_name, torch_version: of the machine.
+        engine: a digest of the engine's source, whose operators were timed; empty in records of before.
+    """
 
     cpu: str
     cores: int
     device: str
     device_name: str
     torch_version: str
+    engine: str = ""
 
     @property
     def id(self) -> str:
-        """A short digest, used in file names."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        """A short digest of the machine, used in file names; a new engine takes the place of an old one."""
+        text = json.dumps(asdict(replace(self, engine="")), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     def difference(self, other: Fingerprint) -> str:
@@ -223,6 +229,7 @@ def _fingerprint(reader: Reader) -> Fingerprint:
         device=reader.text("device", ("cpu", "cuda")),
         device_name=reader.text("device_name"),
         torch_version=reader.text("torch_version"),
+        engine=reader.text("engine") if "engine" in reader.data else "",
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib.metadata
 import json
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from core.units import MB
 #: A machine drifts with its system's updates and its neighbours; an older file is not used.
 MOST_AGE: Final = timedelta(days=30)
 _MOST_BYTES: Final = MB
+_ENGINE: Final = Path(__file__).parent.parent / "engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,17 @@ def fingerprint(device: str, device_name: str) -> Fingerprint:
         torch_version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         torch_version = "none"
-    return Fingerprint(cpu_name(), usable_cores(), device, device_name, torch_version)
+    return Fingerprint(cpu_name(), usable_cores(), device, device_name, torch_version, _engine())
+
+
+@functools.cache
+def _engine() -> str:
+    """A digest of the engine's source: another operator or kernel takes another time."""
+    digest = hashlib.blake2b(digest_size=6)
+    for path in sorted(_ENGINE.iterdir()):
+        if path.suffix in {".py", ".cpp", ".h"}:
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def path_for(fingerprint: Fingerprint) -> Path:
@@ -64,7 +77,7 @@ def load(fingerprint: Fingerprint, now: datetime | None = None) -> Stored:
         return Stored(None, f"The stored calibration was not used. {error}")
     difference = fingerprint.difference(calibration.fingerprint)
     if difference:
-        return Stored(None, f"The stored calibration is another machine's: {difference}.")
+        return Stored(None, f"The stored calibration does not hold here: {difference}.")
     age = (now or datetime.now(UTC)) - datetime.fromisoformat(calibration.measured_at)
     if not timedelta(minutes=-5) < age < MOST_AGE:
         return Stored(

@@ -54,8 +54,21 @@ def test_one_of_another_machine_is_ignored() -> None:
     assert stored.calibration is None
     assert (
         stored.reason
-        == "The stored calibration is another machine's: its torch version is '2.14.0' and not '2.13.0'."
+        == "The stored calibration does not hold here: its torch version is '2.14.0' and not '2.13.0'."
     )
+
+
+def test_one_of_another_engine_is_ignored_and_replaced() -> None:
+    other = replace(FINGERPRINT, engine="another")
+    calibration_file.save(calibration())
+    stored = calibration_file.load(other, NOW)
+    assert stored.calibration is None
+    assert "its engine is '' and not 'another'" in stored.reason
+    assert calibration_file.path_for(other) == calibration_file.path_for(FINGERPRINT)
+
+
+def test_the_engine_is_known_by_its_source() -> None:
+    assert len(calibration_file.fingerprint("cpu", "").engine) == 12
 
 
 def test_machines_do_not_share_a_file() -> None:

@@ -10,7 +10,7 @@ from core.catalog.fields import Fields
 from core.catalog.model import RMS_NORM, Layer, Norm, Part, PerLayerEmbedding
 
 #: How a next-token module is laid out.
-Draft = Literal["deepseek", "qwen", "none"]
+Draft = Literal["deepseek", "qwen", "mimo", "none"]
 
 
 @dataclass(frozen=True, slots=True)

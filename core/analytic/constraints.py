@@ -16,7 +16,7 @@ from core.analytic.latency import unsupported_sentence
 from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, footprint
 from core.analytic.parallel import ParallelPlan
-from core.analytic.params import stored_bytes, weight_plan
+from core.analytic.params import layer_kinds, stored_bytes, weight_plan
 from core.analytic.split_rules import MOST_TENSOR, Violation, group_violations, split_violations
 from core.catalog.feed_forward import MoE
 from core.catalog.formats import number_format
@@ -177,12 +177,25 @@ def nearest_plans(
     if _format_violations(model, machine, load):
         return ()
     wanted = plan.chips if count is None else count
-    candidates = sorted(_candidates(model, plan, wanted), key=lambda other: _distance(plan, other, wanted))
+    # What divides depends on the kinds of layers, not on how often each is there.
+    thin = replace(model, layers=tuple(layer for layer, _ in layer_kinds(model)))
+    candidates = sorted(
+        _candidates(thin, plan, wanted, model.num_layers), key=lambda other: _distance(plan, other, wanted)
+    )
     least = _least_chips(model, machine, load)
     # Replicas are copies, unless they share the experts.
-    hopeful = (other for other in candidates if other.tp * other.pp * other.pooled >= least)
-    fine = (other for other in islice(hopeful, _MOST_TRIES) if not violations(model, other, machine, load))
+    large = (other for other in candidates if other.tp * other.pp * other.pooled >= least)
+    hopeful = (other for other in large if _divides(thin, other))
+    whole = (other for other in hopeful if not group_violations(thin, other, load.weights))
+    fine = (other for other in islice(whole, _MOST_TRIES) if _is_held(model, other, machine, load))
     return tuple(islice(fine, most))
+
+
+def _is_held(model: ModelSpec, plan: ParallelPlan, machine: Machine, load: Load) -> bool:
+    """Whether chips with a link between them can hold it."""
+    if _link_violations(plan, machine):
+        return False
+    return not any(_memory_violations(plan, _need(model, plan, machine, load), machine))
 
 
 def _least_chips(model: ModelSpec, machine: Machine, load: Load) -> float:
@@ -192,24 +205,27 @@ def _least_chips(model: ModelSpec, machine: Machine, load: Load) -> float:
     return stored_bytes(model, load.weights) / machine.capacity_bytes
 
 
-def _candidates(model: ModelSpec, plan: ParallelPlan, wanted: int) -> Iterator[ParallelPlan]:
-    """Plans whose shapes divide, on the wanted number of chips and on some others."""
+def _candidates(model: ModelSpec, plan: ParallelPlan, wanted: int, num_layers: int) -> Iterator[ParallelPlan]:
+    """Plans whose tensor-parallel degree divides, on the wanted number of chips and on some others."""
     has_experts = any(isinstance(layer.feed_forward, MoE) for layer in model.layers)
     degrees = [tp for tp in range(1, MOST_TENSOR + 1) if not split_violations(model, ParallelPlan(tp=tp))]
     most = max(8 * wanted, _MOST_CHIPS)
     for chips in sorted({wanted, *(2**power for power in range(11) if 2**power <= most)}):
         for tp in degrees:
-            for pp in range(1, min(_MOST_STAGES, model.num_layers) + 1):
+            for pp in range(1, min(_MOST_STAGES, num_layers) + 1):
                 if chips % (tp * pp):
                     continue
                 dp = chips // (tp * pp)
                 for ep in {1, tp, tp * dp} if has_experts else {1}:
                     other = ParallelPlan(tp=tp, pp=pp, ep=ep, dp=dp)
-                    yield from (each for each in {other, replace(other, cp=plan.cp)} if _divides(model, each))
+                    yield other
+                    if plan.cp > 1:
+                        yield replace(other, cp=plan.cp)
 
 
 def _divides(model: ModelSpec, plan: ParallelPlan) -> bool:
-    return plan.ep == plan.cp == 1 or not split_violations(model, plan)
+    """Whether experts and caches divide too; stages have layers enough, and nothing else asks for them."""
+    return plan.ep == plan.cp == 1 or not split_violations(model, replace(plan, pp=1))
 
 
 def _distance(plan: ParallelPlan, other: ParallelPlan, wanted: int) -> float:

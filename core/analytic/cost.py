@@ -119,6 +119,30 @@ def usual_power(accelerator: Accelerator) -> Power | None:
     return Power(PREFILL_SHARE * stated, DECODE_SHARE * stated, IDLE_SHARE * stated)
 
 
+def drawn_power_w(power_w: float, shares: Mapping[str, float], busy: Mapping[str, float]) -> float:
+    """Mean power of a chip whose parts are busy for some of the time: ``power * sum(share * busy)``.
+
+    Args:
+        power_w: all parts at work.
+        shares: each part's share of that power, as fractions that come to at most one.
+        busy: which fraction of the time a part works; all of it where it is not named (leakage).
+
+    Raises:
+        ScenarioError: a fraction is not from 0 to 1, or the shares come to more than one (percent).
+
+    >>> drawn_power_w(1000, {"static": 0.3, "compute": 0.4}, {"compute": 0.5})
+    500.0
+    """
+    fractions = (*shares.values(), *busy.values())
+    whole = math.fsum(shares.values())
+    if not all(0 <= fraction <= 1 for fraction in fractions) or whole > 1 + 1e-9:
+        raise ScenarioError(
+            "Shares of a power must be fractions from 0 to 1 that come to at most one; got "
+            f"{', '.join(f'{fraction:g}' for fraction in fractions)}. Divide percentages by 100."
+        )
+    return power_w * math.fsum(share * busy.get(part, 1.0) for part, share in shares.items())
+
+
 # --- Per token ------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,8 @@ from core.errors import FormatError
 from core.units import BITS_PER_BYTE, Number
 
 Use = Literal["weights", "kv"]
+#: What headers and rounded counts may add to a file's bits for each parameter.
+_HEADERS: Final = 1.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,31 @@ class NumberFormat:
             scale.bits / (scale.inputs * max(scale.outputs, 1)) for scale in self.scales if scale.inputs
         )
         return self.payload_bits + sum(shared)
+
+    def can_be(self, parameters: int, file_bytes: int) -> bool:
+        """Whether a file in this format can be so many parameters: more bits each than it has are proof.
+
+        One in a hundred is allowed for headers and for parameters that are stated rounded. A file may be
+        smaller: parts of it may be in other formats.
+
+        >>> STORAGE_FORMATS["bf16"].can_be(8_030_261_248, 16_060_522_496)
+        True
+        """
+        return bits_per_parameter(parameters, file_bytes) <= self.bits_per_weight * _HEADERS
+
+
+def bits_per_parameter(parameters: int, file_bytes: int) -> float:
+    """Bits that a file spends on one parameter, everything in it included: ``8 * bytes / parameters``.
+
+    Raises:
+        FormatError: there are no parameters to divide by.
+
+    >>> bits_per_parameter(8_030_261_248, 16_060_522_496)
+    16.0
+    """
+    if parameters < 1:
+        raise FormatError(f"A file must have a parameter or more; got {parameters}. Correct the number.")
+    return BITS_PER_BYTE * file_bytes / parameters
 
 
 def _format(row: dict[str, str]) -> NumberFormat:

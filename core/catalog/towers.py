@@ -33,6 +33,19 @@ def towers(config: Mapping[str, object], hidden_size: int, notes: list[str]) -> 
     return tuple(found)
 
 
+def tower_bytes(tower: Part, parameter_bytes: float, file_bytes: int | None = None) -> float | None:
+    """What an encoder takes: its parameters where they can be counted, else the size of its file.
+
+    None where neither is known: a guess would be worse than saying so.
+
+    >>> tower_bytes(Part("vision encoder", 400), 2), tower_bytes(Part("vision encoder", None), 2, 900)
+    (800, 900)
+    """
+    if tower.parameters is not None:
+        return tower.parameters * parameter_bytes
+    return file_bytes
+
+
 def _size(table: Fields, outer: Fields, hidden_size: int) -> int | None:
     kind = table.text("model_type") or outer.text("model_type") or ""
     for beginning, (count, needed) in _KNOWN.items():

@@ -17,7 +17,7 @@ from core.analytic.plan import plan
 from core.analytic.roofline import utilisation
 from core.analytic.table import Operators, Row
 from core.catalog.accelerators import accelerator
-from core.catalog.formats import STORAGE_FORMATS, number_format
+from core.catalog.formats import number_format
 from core.catalog.hf_config import read_config
 from core.catalog.models import model
 from core.catalog.scenario import Scenario
@@ -64,15 +64,20 @@ def book_step(given: Answers) -> Answers:
 def decimal_bandwidth(given: Answers) -> Answers:
     peak = accelerator("a100-sxm-80gb").bandwidth_bytes_per_s
     assert peak == given["bandwidth_gb_s"] * GB
-    return {"time": given["bytes_read"] / peak}
+    seconds = utilisation(given["bytes_read"], 1.0, peak)  # of a second, at the peak
+    return {"time": float(seconds)}
 
 
 def impossible_bandwidth(given: Answers) -> Answers:
     seconds, peak = given["time_ms"] / 1e3, given["peak_gb_s"] * GB
+    claimed, active = (
+        float(utilisation(given[f"bytes_{name}"], seconds, peak)) for name in ("claimed", "active")
+    )
+    assert active <= 1  # what was really read is possible
     return {
-        "claimed_bandwidth": given["bytes_claimed"] / seconds,
-        "claimed_is_possible": bool(utilisation(given["bytes_claimed"], seconds, peak) <= 1),
-        "active_bandwidth": given["bytes_active"] / seconds,
+        "claimed_bandwidth": claimed * peak,
+        "claimed_is_possible": claimed <= 1,
+        "active_bandwidth": active * peak,
     }
 
 
@@ -89,10 +94,11 @@ def active_experts(given: Answers) -> Answers:
 
 
 def bound_violated(given: Answers) -> Answers:
-    bound = given["bandwidth_gb_s"] * GB / (given["parameters_active"] * given["bytes_per_weight"])
+    read, peak = given["parameters_active"] * given["bytes_per_weight"], given["bandwidth_gb_s"] * GB
+    reached = utilisation(given["measured_tokens_s"] * read, 1.0, peak)
     return {
-        "upper_bound_tokens_s": bound,
-        "measured_below_bound": given["measured_tokens_s"] < bound,
+        "upper_bound_tokens_s": 1 / float(utilisation(read, 1.0, peak)),
+        "measured_below_bound": bool(reached < 1),
         "prediction_ratio": given["predicted_tokens_s"] / given["measured_tokens_s"],
     }
 
@@ -100,15 +106,6 @@ def bound_violated(given: Answers) -> Answers:
 def both_gigabytes(given: Answers) -> Answers:
     size = float(number_format(given["weight_dtype"], "weights").vector_bytes(given["parameters"]))
     return {"bytes": size, "decimal": size, "binary": size}
-
-
-def impossible_bits(given: Answers) -> Answers:
-    width = STORAGE_FORMATS[given["dtype"]].bits_per_weight
-    bits = {name: 8 * given["bytes_on_disk"] / given[f"{name}_parameters"] for name in ("counted", "claimed")}
-    return {
-        "bits_per_parameter_counted": bits["counted"],
-        "claimed_is_possible": bits["claimed"] <= width * 1.01,
-    }
 
 
 def superchips(_: Answers) -> Answers:
@@ -171,7 +168,6 @@ ANSWERS: dict[str, Callable[[Answers], Answers]] = {
     "moe-active-not-total-3090": active_experts,
     "roofline-bound-violated": bound_violated,
     "gb-vs-gib-llama3.1-70b": both_gigabytes,
-    "bpw-sanity-vendor-headline": impossible_bits,
     "gh200-gb200-sparse-mix": superchips,
     "cost-per-million": cost_of_a_million,
     "cost-int4-uses-bytes": cost_of_four_bits,

@@ -14,7 +14,7 @@ MODULES = [
             "table", "params", "kv_cache", "pairs", "operators",
             "latency", "roofline", "memory", "datasheet", "plan",
             "collectives", "experts", "parallel", "deployment", "split_rules", "constraints",
-            "plan_on_chips", "kv_regimes", "speculative",
+            "plan_on_chips", "kv_regimes", "speculative", "rounding",
         )
     ),
 ]  # fmt: skip

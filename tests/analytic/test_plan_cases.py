@@ -212,10 +212,6 @@ def packed_words(given: Answers) -> Answers:
     return {"weight_bytes": given["logical_parameters"] * record.bits_per_weight / 8}
 
 
-def file_size(given: Answers) -> Answers:
-    return {"file_size": given["parameters"] * given["bits_per_weight"] / 8}
-
-
 # --- Regimes --------------------------------------------------------------------------------------
 
 
@@ -335,7 +331,6 @@ ANSWERS: dict[str, Callable[[Answers], Answers]] = {
     "kv-q8-block-not-element": blockwise_cache,
     "kv-int8-per-token-head-scales": blockwise_cache,
     "mlx-packed-u32": packed_words,
-    "q2k-real-bpw": file_size,
     "kv-swa-gemma3-4b-llamacpp-alloc": llama_cpp_windows,
     "kv-gptoss20b-two-regimes": vllm_windows,
     "kv-paged-rounding": paged_rounding,

@@ -21,6 +21,7 @@ page = st.navigation(
             st.Page(PLANNER, title="Planner", icon=PLANNER_ICON, default=True, url_path="start"),
             # The first page has no name in its address; who types one finds it all the same.
             st.Page(PLANNER, title="Planner", icon=PLANNER_ICON, visibility="hidden"),
+            st.Page("pages/find_deployment.py", title="Find a deployment", icon=":material/travel_explore:"),
             st.Page("pages/lab.py", title="Engine lab", icon=":material/science:"),
             st.Page("pages/notebook.py", title="Notebook", icon=":material/edit_note:"),
         ],

@@ -1,0 +1,1 @@
+"""The parts of the page that finds a deployment; start at page.py."""

@@ -211,20 +211,33 @@ void attend(const Cells& cells, const Number* query, const int64_t* slots, long 
 
 }  // namespace
 
+// attend_<format of the query and of y>_<format of the cache>.
 // query and y [heads, size]; cells [slots, 2 * kv_heads * size]; slots: of each token, or null where
 // they follow `first`. size must be a multiple of kLanes.
-extern "C" void attend_bf16(const uint16_t* query, const uint16_t* cells, const uint16_t*, const int64_t* slots,
-                            uint16_t* y, long first, long count, long kv_heads, long groups, long size) {
+extern "C" void attend_bf16_bf16(const uint16_t* query, const uint16_t* cells, const uint16_t*, const int64_t* slots,
+                                 uint16_t* y, long first, long count, long kv_heads, long groups, long size) {
     attend(HalfCells{cells, 2 * kv_heads * size}, query, slots, first, count, Shape{kv_heads, groups, size}, y);
 }
 
-extern "C" void attend_int8(const uint16_t* query, const int8_t* cells, const uint16_t* scales, const int64_t* slots,
-                            uint16_t* y, long first, long count, long kv_heads, long groups, long size) {
+extern "C" void attend_fp32_bf16(const float* query, const uint16_t* cells, const uint16_t*, const int64_t* slots,
+                                 float* y, long first, long count, long kv_heads, long groups, long size) {
+    attend(HalfCells{cells, 2 * kv_heads * size}, query, slots, first, count, Shape{kv_heads, groups, size}, y);
+}
+
+extern "C" void attend_fp32_fp32(const float* query, const float* cells, const uint16_t*, const int64_t* slots,
+                                 float* y, long first, long count, long kv_heads, long groups, long size) {
+    attend(WideCells{cells, 2 * kv_heads * size}, query, slots, first, count, Shape{kv_heads, groups, size}, y);
+}
+
+extern "C" void attend_bf16_int8(const uint16_t* query, const int8_t* cells, const uint16_t* scales,
+                                 const int64_t* slots, uint16_t* y, long first, long count, long kv_heads, long groups,
+                                 long size) {
     const ByteCells bytes{cells, scales, 2 * kv_heads * size, 2 * kv_heads};
     attend(bytes, query, slots, first, count, Shape{kv_heads, groups, size}, y);
 }
 
-extern "C" void attend_fp32(const float* query, const float* cells, const uint16_t*, const int64_t* slots, float* y,
-                            long first, long count, long kv_heads, long groups, long size) {
-    attend(WideCells{cells, 2 * kv_heads * size}, query, slots, first, count, Shape{kv_heads, groups, size}, y);
+extern "C" void attend_fp32_int8(const float* query, const int8_t* cells, const uint16_t* scales, const int64_t* slots,
+                                 float* y, long first, long count, long kv_heads, long groups, long size) {
+    const ByteCells bytes{cells, scales, 2 * kv_heads * size, 2 * kv_heads};
+    attend(bytes, query, slots, first, count, Shape{kv_heads, groups, size}, y);
 }

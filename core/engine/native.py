@@ -120,9 +120,11 @@ def kernels() -> Kernels | None:
     library.rms_norm.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 2 + [ctypes.c_float]
     library.turn.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 4
     attend = {
-        (torch.bfloat16, torch.bfloat16): library.attend_bf16,
-        (torch.bfloat16, torch.int8): library.attend_int8,
-        (torch.float32, torch.float32): library.attend_fp32,
+        (torch.bfloat16, torch.bfloat16): library.attend_bf16_bf16,
+        (torch.bfloat16, torch.int8): library.attend_bf16_int8,
+        (torch.float32, torch.float32): library.attend_fp32_fp32,
+        (torch.float32, torch.bfloat16): library.attend_fp32_bf16,
+        (torch.float32, torch.int8): library.attend_fp32_int8,
     }
     for function in attend.values():
         function.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_long] * 5

@@ -141,7 +141,10 @@ def test_it_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize(("query", "kv"), [("bf16", "bf16"), ("bf16", "int8"), ("fp32", "fp32")])
+@pytest.mark.parametrize(
+    ("query", "kv"),
+    [("bf16", "bf16"), ("bf16", "int8"), ("fp32", "fp32"), ("fp32", "bf16"), ("fp32", "int8")],
+)
 @pytest.mark.parametrize("count", [1, 5, 16, 17, 95, 300])
 @pytest.mark.parametrize("heads", [(9, 3, 64), (2, 2, 16), (8, 1, 128)])
 @torch.inference_mode()

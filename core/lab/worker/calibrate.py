@@ -32,12 +32,9 @@ from core.lab.worker.operator_clock import OperatorClock
 from core.lab.worker.threads import choose_threads
 
 PHASE: Final = "calibrating"
-#: Weight formats in which an engine can run, each with the cache format that its activations have.
-FORMATS_RUN: Final = {
-    record.id: record.activations
-    for record in FORMATS.values()
-    if "weights" in record.uses and record.id != "fp16"
-}
+#: Weight formats in which an engine can run, each with another format of the cache, so that the attention of
+#: all of them is timed; the usual one twice, for 16-bit and for 32-bit activations.
+FORMATS_RUN: Final = {"fp32": "fp32", "bf16": "bf16", "int8-dynamic": "bf16", "int8": "int8", "int4": "int4"}
 #: Layers that run before the first that is sampled: one pair.
 _WARMING: Final = 2
 #: The most of the fixed costs that may be put down to the clock.

@@ -189,6 +189,9 @@ def test_an_unknown_llama_is_read_with_a_note_and_others_say_what_is_missing() -
             {key: SIZES[key] for key in ("hidden_size", "num_hidden_layers", "vocab_size")}
             | {"model_type": "x"}
         )
+    for key in ("rescale_every", "qk_dim_factor", "zero_expert_num", "num_mem_blocks"):
+        with pytest.raises(ConfigError, match=f"layers behind {key} cannot be counted"):
+            read_config({**SIZES, "model_type": "rwkv", key: 6})
     with pytest.raises(ConfigError, match="layers behind ssm_cfg cannot be counted for the model type 'x'"):
         read_config({**SIZES, "model_type": "x", "ssm_cfg": {}})
 
@@ -213,3 +216,22 @@ def test_every_row_of_the_table_has_a_source_and_a_date() -> None:
 @pytest.mark.parametrize("id", list(TABLES))
 def test_a_config_survives_json(id: str) -> None:
     assert read_config(json.loads(json.dumps(TABLES[id]))) == read_config(TABLES[id])
+
+
+def test_hunyuans_numbers_by_layer_must_agree() -> None:
+    config = {**SIZES, "model_type": "hunyuan_v1_moe", "num_experts": 4, "moe_topk": [2] * 8}
+    part = read_config({**config, "num_shared_expert": [2] * 8}).layers[0].feed_forward
+    assert isinstance(part, MoE)
+    assert part.shared is not None
+    assert (part.experts_per_token, part.shared.intermediate_size) == (2, 2 * 96)
+    with pytest.raises(ConfigError, match=r"moe_topk must be the same in every layer; got 2 numbers"):
+        read_config({**config, "moe_topk": [1, 2] * 4})
+
+
+def test_lings_flags_give_norms_and_biases() -> None:
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    plain = read_config({**SIZES, **experts, "model_type": "bailing_moe"})
+    flagged = {"use_qk_norm": True, "moe_router_enable_expert_bias": True, "use_qkv_bias": True}
+    more = count(read_config({**SIZES, **experts, **flagged, "model_type": "bailing_moe_v2"})).total
+    heads = plain.layers[0].attention
+    assert more - count(plain).total == 8 * (2 * heads.head_dim + 4 + heads.qkv_features)

@@ -10,7 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from core.catalog.assets import read_csv
-from core.catalog.families import gemma, hybrids, latent, linear, llama, mixtures, older, uneven
+from core.catalog.families import (
+    gemma,
+    hybrids,
+    latent,
+    linear,
+    llama,
+    mixtures,
+    newer,
+    newer_mixtures,
+    older,
+    uneven,
+)
 from core.catalog.families.family import Decoder, Draft, Family
 from core.catalog.fields import Fields
 
@@ -70,6 +81,19 @@ READERS: Final[Mapping[str, Reader]] = {
         mixtures.llama4,
         mixtures.mimo_v2,
         mixtures.step3p5,
+        newer.apertus,
+        newer.bitnet,
+        newer.nanochat,
+        newer.vaultgemma,
+        newer.persimmon,
+        newer.diffllama,
+        newer_mixtures.ernie4_5_moe,
+        newer_mixtures.bailing_moe,
+        newer_mixtures.hunyuan_moe,
+        newer_mixtures.afmoe,
+        newer_mixtures.exaone_moe,
+        newer_mixtures.flex_olmo,
+        newer_mixtures.granite_shared,
         latent.deepseek_v2,
         latent.deepseek_v3,
         latent.deepseek_v4,

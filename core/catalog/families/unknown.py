@@ -20,6 +20,14 @@ _NEEDED: Final = (
 #: Beginnings of keys that speak of layers no Llama has: state spaces, linear attention, encoders.
 _FOREIGN: Final = (
     *("mamba_", "ssm_", "linear_attn", "linear_num", "linear_key", "rwkv", "lru_", "rnn_", "conv_l", "xlstm"),
+    *(
+        "rescale_every",
+        "qk_dim_factor",
+        "zero_expert",
+        "shared_block",
+        "num_mem_blocks",
+        "use_shared_attention",
+    ),
     *("type_vocab_size", "encoder_", "decoder_layers", "d_kv", "relative_attention"),
 )
 

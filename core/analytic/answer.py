@@ -19,8 +19,8 @@ from core.analytic.operators import operators
 from core.catalog.model import ModelSpec
 from core.units import Number
 
-#: Contexts at which a decode is evaluated; a step's time is close to affine in its context.
-_SAMPLES: Final = 9
+#: Where in an answer a decode step is evaluated; its time is close to affine in its context.
+_SHARES: Final = np.linspace(0.0, 1.0, 9)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,18 +121,31 @@ def mean_over_answer(
 ) -> NDArray[np.float64]:
     """TPOT: the mean decode step over contexts input + 1 ... input + output - 1; NaN for one token.
 
-    A step's time is smooth in its context, so a few contexts stand for all.
-
     Args:
         input_tokens: of the prompt.
         output_tokens: of the answer, the first one included.
         step_s: seconds of a step at contexts that lie along a last axis of their own.
     """
-    steps = np.asarray(output_tokens, np.float64) - 1
-    share = np.linspace(0.0, 1.0, _SAMPLES)
+    return mean_of_steps(step_s(sampled_contexts(input_tokens, output_tokens)), output_tokens)
+
+
+def sampled_contexts(input_tokens: Number, output_tokens: Number) -> NDArray[np.float64]:
+    """A few contexts that stand for those of all decode steps, along a last axis of their own.
+
+    A step's time is smooth in its context.
+
+    >>> sampled_contexts(100, 10)
+    array([101., 102., 103., 104., 105., 106., 107., 108., 109.])
+    """
+    last = np.maximum(np.asarray(output_tokens, np.float64) - 2, 0)
     first = np.asarray(input_tokens, np.float64)[..., None] + 1
-    seconds = step_s(first + np.maximum(steps - 1, 0)[..., None] * share)
-    return np.asarray(np.where(steps > 0, np.trapezoid(seconds, share, axis=-1), np.nan))
+    return np.asarray(first + last[..., None] * _SHARES)
+
+
+def mean_of_steps(seconds: NDArray[np.float64], output_tokens: Number) -> NDArray[np.float64]:
+    """The mean of all decode steps from those at ``sampled_contexts``; NaN where there is none."""
+    mean_s = np.trapezoid(seconds, _SHARES, axis=-1)
+    return np.asarray(np.where(np.asarray(output_tokens) > 1, mean_s, np.nan))
 
 
 def end_to_end_s(ttft_s: Number, tpot_s: Number, output_tokens: Number) -> NDArray[np.float64]:

@@ -6,8 +6,6 @@ head. Its FLOPs are those of the pairs that a causal mask lets through.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from core.analytic.forward_pass import ForwardPass, LayerRows
@@ -173,7 +171,7 @@ def _attend_latents(mixer: LatentAttention, make: LayerRows, width: int, bound: 
     # Keys and values of all heads are read as activations: they were just made from the latents.
     heads = mixer.num_heads * (mixer.head_dim + mixer.value_dim)
     read = forward.batch * visible * (heads * forward.element)
-    return replace(row, format=forward.activation, activation_bytes=row.activation_bytes + read)
+    return row._replace(format=forward.activation, activation_bytes=row.activation_bytes + read)
 
 
 def _index(indexer: Indexer | None, make: LayerRows, ratio: int) -> list[Row]:
@@ -193,7 +191,7 @@ def _index(indexer: Indexer | None, make: LayerRows, ratio: int) -> list[Row]:
     )
     written = forward.tokens * (key_bytes / ratio) / forward.split.context
     projections = make.linear("index_query", "index_key", "index_score")
-    return [*projections, replace(score, kv_write_bytes=written)]
+    return [*projections, score._replace(kv_write_bytes=written)]
 
 
 # --- Compressed attention -------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Literal
 
 from core.analytic.collectives import Collective, CollectiveKind
@@ -45,7 +46,7 @@ class Split:
 WHOLE: Final = Split()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ForwardPass:
     """What all rows of one table share; counts are floats or arrays of them.
 
@@ -69,7 +70,7 @@ class ForwardPass:
     latent: LatentForm = "absorbed"
     split: Split = WHOLE
 
-    @property
+    @cached_property
     def tokens(self) -> Number:
         """M: rows that go through the layers."""
         return self.batch * self.new_tokens

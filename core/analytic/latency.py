@@ -39,6 +39,11 @@ class Demand:
     fixed_s: NDArray[np.float64]
     link_s: NDArray[np.float64]
 
+    @property
+    def times_s(self) -> NDArray[np.float64]:
+        """What each operator takes: bytes and FLOPs at once, the rest beside them."""
+        return np.asarray(self.fixed_s + np.maximum(self.memory_s, self.compute_s) + self.link_s)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
@@ -46,12 +51,14 @@ class Bound:
 
     Attributes:
         memory_s, compute_s, overhead_s, link_s: what the pass asks of each limit, over all operators.
+        time_s: what the pass takes, as ``step_time`` gives it.
     """
 
     memory_s: NDArray[np.float64]
     compute_s: NDArray[np.float64]
     overhead_s: NDArray[np.float64]
     link_s: NDArray[np.float64]
+    time_s: NDArray[np.float64]
 
     @property
     def limit(self) -> NDArray[np.str_]:
@@ -76,17 +83,25 @@ def demand(table: Operators, machine: Machine) -> Demand:
         ScenarioError: chips exchange something, and the machine has no link.
     """
     shape = table.flops.shape
-    memory, compute, fixed, link = (np.zeros(shape) for _ in range(4))
-    moved = table.streamed_bytes
+    memory, compute, fixed, link = np.zeros((4, *shape))
+    moved, sweep = table.streamed_bytes, (1,) * (len(shape) - 1)
+    for rate, rows in _rows_by_rate(table, machine).items():
+        memory[rows] = moved[rows] / rate.bytes_per_s
+        compute[rows] = table.flops[rows] / rate.flops_at(table.tokens[rows])
+        fixed[rows] = table.repeats[rows].reshape(-1, *sweep) * rate.fixed_s
     for row, collective in enumerate(table.collectives):
         if collective is not None:
             link[row] = _exchange_s(table, row, collective, machine.link_for(collective))
-            continue
-        rate = _rate(table, row, machine)
-        memory[row] = moved[row] / rate.bytes_per_s
-        compute[row] = table.flops[row] / rate.flops_at(table.tokens[row])
-        fixed[row] = table.repeats[row] * rate.fixed_s
     return Demand(memory, compute, fixed, link)
+
+
+def _rows_by_rate(table: Operators, machine: Machine) -> dict[Rate, list[int]]:
+    """The rows of operators that run at one rate; collectives have none."""
+    found: dict[Rate, list[int]] = {}
+    for row, collective in enumerate(table.collectives):
+        if collective is None:
+            found.setdefault(_rate(table, row, machine), []).append(row)
+    return found
 
 
 def _exchange_s(table: Operators, row: int, collective: Collective, speed: LinkSpeed) -> NDArray[np.float64]:
@@ -136,8 +151,7 @@ def operator_times(table: Operators, machine: Machine) -> NDArray[np.float64]:
     Raises:
         FormatError: the machine cannot compute in a format of the table.
     """
-    asked = demand(table, machine)
-    return np.asarray(asked.fixed_s + np.maximum(asked.memory_s, asked.compute_s) + asked.link_s)
+    return demand(table, machine).times_s
 
 
 def step_time(table: Operators, machine: Machine) -> NDArray[np.float64]:
@@ -159,7 +173,7 @@ def step_time(table: Operators, machine: Machine) -> NDArray[np.float64]:
 
 
 def bound(table: Operators, machine: Machine) -> Bound:
-    """Which limit a pass waits for, and by how much.
+    """Which limit a pass waits for, by how much, and how long the pass takes.
 
     Raises:
         FormatError: the machine cannot compute in a format of the table.
@@ -170,4 +184,5 @@ def bound(table: Operators, machine: Machine) -> Bound:
         compute_s=np.asarray(asked.compute_s.sum(axis=0)),
         overhead_s=np.asarray(machine.step_fixed_s + asked.fixed_s.sum(axis=0)),
         link_s=np.asarray(asked.link_s.sum(axis=0)),
+        time_s=np.asarray(machine.step_fixed_s + asked.times_s.sum(axis=0)),
     )

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.analytic.attention_rows import attention_rows, compressed_rows, latent_rows
 from core.analytic.feed_forward_rows import feed_forward_rows
@@ -120,10 +121,11 @@ def forward_pass(
     Raises:
         FormatError, ScenarioError: as ``operators``.
     """
-    for name, value in (("batch", batch), ("new tokens", new_tokens), ("context", context)):
-        if not np.all(np.asarray(value) >= 1):  # also false for a NaN
-            raise ScenarioError(f"The {name} must be 1 or more; got {np.min(value)}.")
-    if np.any(np.asarray(context) < np.asarray(new_tokens)):
+    counts = {"batch": floats(batch), "new tokens": floats(new_tokens), "context": floats(context)}
+    for name, value in counts.items():
+        if not _everywhere(value >= 1):  # also false for a NaN
+            raise ScenarioError(f"The {name} must be 1 or more; got {np.min(value):g}.")
+    if not _everywhere(counts["context"] >= counts["new tokens"]):
         raise ScenarioError("The context must include the new tokens; it is shorter than they are.")
     plan = weight_plan(weights, model)
     between = activation_format(activations or plan.vector.id)
@@ -131,15 +133,20 @@ def forward_pass(
         plan=plan,
         kv=number_format(kv, "kv").id,
         hidden=model.hidden_size,
-        batch=floats(batch),
-        new_tokens=floats(new_tokens),
-        context=floats(context),
+        batch=counts["batch"],
+        new_tokens=counts["new tokens"],
+        context=counts["context"],
         logit_rows=floats(batch if logit_rows is None else logit_rows),
         activation=between.id,
         element=int(between.vector_bytes(1)),
         latent=latent,
         split=split,
     )
+
+
+def _everywhere(condition: bool | NDArray[np.bool_]) -> bool:
+    """Whether it holds at every point of a sweep; one value needs no array, which takes longer."""
+    return condition if isinstance(condition, bool) else bool(np.all(condition))
 
 
 # --- Before and after the layers ------------------------------------------------------------------
@@ -187,7 +194,7 @@ def ending_rows(model: ModelSpec, outer: Weights, forward: ForwardPass) -> list[
     head = linear_row("lm_head", outer["lm_head"], 1, ends)
     if forward.plan.shared_table:
         # A tied head reads the embedding's matrix, which already counts the memory; a bias stays.
-        head = replace(head, weight_stored_bytes=bytes_of(outer["lm_head"][1:], forward.plan))
+        head = head._replace(weight_stored_bytes=bytes_of(outer["lm_head"][1:], forward.plan))
     whole = vocab * forward.split.tensor
     return [
         *(make.norm("final_norm", model.hidden_size) if model.final_norm else []),
@@ -234,7 +241,9 @@ def _part(name: str, rows: Sequence[Row], norms: tuple[str, ...], make: LayerRow
     part, and its sum is scattered after it.
     """
     forward, split = make.forward, make.forward.split
-    outside = replace(make, forward=replace(forward, batch=forward.batch / split.sequence))
+    outside = make
+    if split.sequence > 1:
+        outside = replace(make, forward=replace(forward, batch=forward.batch / split.sequence))
     whole, ranks = forward.moved(forward.hidden), split.tensor
     if split.sequence == 1:
         gather: list[Row] = []

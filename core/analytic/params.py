@@ -66,15 +66,13 @@ class WeightPlan:
 
     def format_of(self, role: Role) -> NumberFormat:
         """The format of a role."""
-        formats: dict[Role, NumberFormat] = {
-            "linear": self.linear,
-            "expert": self.expert or self.linear,
-            "small": self.vector,
-            "head": self.head,
-            "table": self.table,
-            "vector": self.vector,
-        }
-        return formats[role]
+        if role == "linear":
+            return self.linear
+        if role == "expert":
+            return self.expert or self.linear
+        if role == "head":
+            return self.head
+        return self.table if role == "table" else self.vector
 
 
 #: The head is kept finer than the layers where they are very coarse: it decides the token.

@@ -7,11 +7,14 @@ follow from the times (``plan_value``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from core.analytic.answer import end_to_end_s, mean_step_s, tokens_per_s
-from core.analytic.forward_pass import LatentForm
-from core.analytic.latency import Bound, bound, step_time
+import numpy as np
+from numpy.typing import NDArray
+
+from core.analytic.answer import end_to_end_s, mean_of_steps, sampled_contexts, tokens_per_s
+from core.analytic.latency import Bound, bound
 from core.analytic.machine import Machine
 from core.analytic.memory import Footprint, footprint
 from core.analytic.operators import operators
@@ -65,8 +68,14 @@ class Plan:
         return None if fits is None else bool(fits)
 
 
-def plan(scenario: Scenario, model: ModelSpec, machine: Machine) -> Plan:
+def plan(scenario: Scenario, model: ModelSpec, machine: Machine, *, memory: Footprint | None = None) -> Plan:
     """Count and time a scenario on one chip of ``machine``.
+
+    Args:
+        scenario: what is served.
+        model: its model.
+        machine: where.
+        memory: what the chip holds, where that is known already.
 
     Raises:
         FormatError: a format of the scenario is unknown, or not for its use.
@@ -87,12 +96,13 @@ def plan(scenario: Scenario, model: ModelSpec, machine: Machine) -> Plan:
     number_format(scenario.weights, "weights")
     number_format(scenario.kv, "kv")
     notes = (*model.notes, *machine.notes, *_scenario_notes(scenario))
-    need = _memory(scenario, model, machine)
+    need = memory or _memory(scenario, model, machine)
     prefill, decode = _tables(scenario, model)
     violations = [*_memory_violations(need, machine), *context_violations(scenario, model)]
     try:
-        costs = (_cost(prefill, machine), _cost(decode, machine))
-        times = _times(scenario, model, machine, costs[0].time_s)
+        first, steps = bound(prefill, machine), bound(decode, machine)
+        costs = (_cost(prefill, first), _cost(decode, steps))
+        times = _times(scenario, first, steps)
     except FormatError as problem:
         violations.append(str(problem))
         times = (None, None, None, None)
@@ -151,59 +161,41 @@ def context_violations(scenario: Scenario, model: ModelSpec) -> list[str]:
 
 
 def _tables(scenario: Scenario, model: ModelSpec) -> tuple[Operators, Operators]:
-    """The prefill, and the decode step half way through the answer."""
-    middle = scenario.input_tokens + max(scenario.output_tokens // 2, 1)
-    passes: tuple[tuple[int, int, LatentForm], ...] = (
-        (scenario.input_tokens, scenario.input_tokens, "expanded"),
-        (1, middle, "absorbed"),
-    )
-    prefill, decode = (
-        operators(
-            model,
-            batch=scenario.batch,
-            new_tokens=new_tokens,
-            context=context,
-            weights=scenario.weights,
-            kv=scenario.kv,
-            latent=latent,
-        )
-        for new_tokens, context, latent in passes
-    )
-    return prefill, decode
+    """The prefill, and a sweep of decode steps: half way through the answer, and those that give its mean."""
+    first, last = scenario.input_tokens, scenario.output_tokens
+    contexts = np.append(first + max(last // 2, 1), sampled_contexts(first, last))
+    make = partial(operators, model, batch=scenario.batch, weights=scenario.weights, kv=scenario.kv)
+    prefill = make(new_tokens=first, context=first, latent="expanded")
+    return prefill, make(new_tokens=1, context=contexts, latent="absorbed")
 
 
 def _times(
-    scenario: Scenario, model: ModelSpec, machine: Machine, ttft_s: float | None
+    scenario: Scenario, prefill: Bound, decode: Bound
 ) -> tuple[float | None, float | None, float | None, float | None]:
-    """TTFT (the prefill, which is timed already), TPOT, end-to-end time and rate."""
-    each = mean_step_s(
-        model,
-        machine,
-        batch=scenario.batch,
-        input_tokens=scenario.input_tokens,
-        output_tokens=scenario.output_tokens,
-        weights=scenario.weights,
-        kv=scenario.kv,
-    )
-    single = scenario.output_tokens == 1
+    """TTFT (the prefill), TPOT, end-to-end time and rate."""
+    single, ttft_s = scenario.output_tokens == 1, float(prefill.time_s)
+    each = mean_of_steps(decode.time_s[1:], scenario.output_tokens)
     return (
         ttft_s,
         None if single else float(each),
-        None if ttft_s is None else float(end_to_end_s(ttft_s, each, scenario.output_tokens)),
+        float(end_to_end_s(ttft_s, each, scenario.output_tokens)),
         None if single else float(tokens_per_s(each, scenario.batch)),
     )
 
 
 def _count(table: Operators) -> PassCost:
-    return PassCost(float(table.total("flops")), float(table.streamed_bytes.sum()))
+    """FLOPs and bytes of a pass, of a sweep those of its first."""
+    return PassCost(_first(table.total("flops")), _first(table.streamed_bytes.sum(axis=0)))
 
 
-def _cost(table: Operators, machine: Machine) -> PassCost:
-    found: Bound = bound(table, machine)
-    return PassCost(
-        flops=float(table.total("flops")),
-        bytes=float(table.streamed_bytes.sum()),
-        time_s=float(step_time(table, machine)),
-        limit=str(found.limit),
-        factor=float(found.factor),
+def _cost(table: Operators, found: Bound) -> PassCost:
+    return replace(
+        _count(table),
+        time_s=_first(found.time_s),
+        limit=str(found.limit.flat[0]),
+        factor=_first(found.factor),
     )
+
+
+def _first(values: NDArray[np.float64]) -> float:
+    return float(values.flat[0])

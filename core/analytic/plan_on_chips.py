@@ -121,18 +121,25 @@ def nearest_to(
 
 
 def counted_on_chips(
-    scenario: Scenario, model: ModelSpec, machine: Machine, parallel: ParallelPlan | None = None
+    scenario: Scenario,
+    model: ModelSpec,
+    machine: Machine,
+    parallel: ParallelPlan | None = None,
+    *,
+    memory: tuple[Footprint, ...] = (),
 ) -> PlanOnChips:
     """The same without other plans, of which a search would count very many.
+
+    ``memory`` is what a chip of each stage holds, where that is known already.
 
     Raises:
         FormatError: as ``plan_on_chips``.
     """
     case = _Case(scenario, model, machine, parallel or parallel_plan(scenario))
-    memory = case.memory() if divides(model, case.parallel) else ()
+    memory = memory or (case.memory() if divides(model, case.parallel) else ())
     most = fullest(list(memory)) if memory else None
     against = violations(model, case.parallel, machine, case.load, scenario.count, need=most)
-    topics, made = {one.topic for one in against}, _empty(most)
+    topics, made = {one.topic for one in against}, Plan(most, *(None,) * 6, violations=(), notes=())
     uses = tuple(_held(index, case, need) for index, need in enumerate(memory))
     sentences = [*(one.sentence for one in against), *context_violations(scenario, model)]
     if memory and not topics & _NO_TIME:
@@ -192,10 +199,6 @@ class _Case:
             weights=self.scenario.weights,
             kv=self.scenario.kv,
         )
-
-
-def _empty(memory: Footprint | None) -> Plan:
-    return Plan(memory, *(None,) * 6, violations=(), notes=())
 
 
 def _held(index: int, case: _Case, memory: Footprint) -> StageUse:

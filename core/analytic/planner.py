@@ -13,13 +13,14 @@ from typing import Final, Literal
 
 import numpy as np
 
-from core.analytic.deployment import speed_on_chips
 from core.analytic.machine import Machine
+from core.analytic.memory import Footprint, fullest
 from core.analytic.plan_on_chips import divides
-from core.analytic.planner_room import Case, Planned, fits, users_that_fit
+from core.analytic.planner_room import Case, Planned, users_that_fit
 from core.analytic.planner_splits import other_splits, split_label
 from core.analytic.planner_words import Goal, lever_sentence
 from core.catalog.formats import FORMATS, STORAGE_FORMATS
+from core.errors import UserError
 
 LeverKind = Literal["batch", "formats", "chip", "context", "split"]
 
@@ -113,23 +114,62 @@ class _Change:
     case: Case
 
 
+@dataclass(frozen=True, slots=True)
+class _Promise:
+    """A change that fits, what it makes of the goal, and what its chips hold: a part of a plan."""
+
+    change: _Change
+    value: float
+    memory: tuple[Footprint, ...]
+
+
 def _best(now: Planned, goal: Goal, kind: LeverKind, changes: Iterator[_Change]) -> Lever | None:
-    """The change of one kind that brings most; the first of equals."""
-    found = [lever for change in changes if (lever := _lever(now, goal, kind, change))]
-    return max(found, key=lambda lever: lever.value, default=None)
+    """The change of one kind that brings most; the first of equals. Only that one is planned."""
+    found = [promise for change in changes if (promise := _promise(now, goal, change))]
+    ranked = sorted(found, key=lambda promise: promise.value, reverse=True)
+    levers = (_planned(now, goal, kind, promise) for promise in ranked)
+    return next((lever for lever in levers if lever is not None), None)
 
 
-def _lever(now: Planned, goal: Goal, kind: LeverKind, change: _Change) -> Lever | None:
-    """The change with its effect; None where it does not work or does not help."""
-    if fits(change.case) is False:  # costs a quarter of a plan
+def _lever(now: Planned, goal: Goal, kind: LeverKind, change: _Change, least: float) -> Lever | None:
+    """The change with its effect; None where it does not work or brings less than it must."""
+    promise = _promise(now, goal, change, least)
+    return None if promise is None else _planned(now, goal, kind, promise)
+
+
+def _promise(now: Planned, goal: Goal, change: _Change, least: float = _LEAST_EFFECT) -> _Promise | None:
+    """The change if it fits and improves the goal so much; a third of a plan says that."""
+    memory = change.case.memory()
+    need = fullest(list(memory))
+    if need.fits is not None and not need.fits:
         return None
-    after = change.case.planned()
+    value, old = _after(goal, change.case, need), value_of(goal, now)
+    if value is None or (old is not None and value / old < least):
+        return None
+    return _Promise(change, value, memory)
+
+
+def _after(goal: Goal, case: Case, need: Footprint) -> float | None:
+    """What ``value_of`` will say of a plan that fits."""
+    try:
+        if goal == "fit":
+            return None if need.capacity_bytes is None else need.capacity_bytes / float(need.total_bytes)
+        if goal == "ttft":
+            return 1 / case.ttft_s()
+        step_s = float(case.tpot_s(case.scenario.batch))
+    except UserError:  # the chip has no such format, or no link
+        return None
+    return 1 / step_s if goal == "tpot" else case.replicas * case.scenario.batch / step_s
+
+
+def _planned(now: Planned, goal: Goal, kind: LeverKind, promise: _Promise) -> Lever | None:
+    """The whole plan of a promise; None where it turns out to have no times."""
+    change = promise.change
+    after = change.case.planned(promise.memory)
     value, old = value_of(goal, after), value_of(goal, now)
     if after.plan.ttft_s is None or value is None:
         return None
     effect = None if old is None else value / old
-    if effect is not None and effect < _LEAST_EFFECT:
-        return None
     article = "a " if change.label.startswith("split") else ""
     sentence = lever_sentence(f"{article}{change.label}", goal, effect, now, after)
     return Lever(kind, change.label, after, value, effect, sentence)
@@ -140,37 +180,27 @@ def _lever(now: Planned, goal: Goal, kind: LeverKind, change: _Change) -> Lever 
 
 def _batches(now: Planned, goal: Goal) -> Iterator[_Change]:
     """As many as fit where the batch is too large; else more for throughput, one for speed and room."""
-    case, room = now.case, users_that_fit(now.case)
-    batch = case.scenario.batch
+    case, batch = now.case, now.case.scenario.batch
     if now.plan.fits is False:
-        wanted = min(batch, room or 0)
+        wanted = min(batch, users_that_fit(case) or 0)
     elif goal == "throughput":
-        wanted = _larger_batch(now, room)
+        wanted = _larger_batch(now)
     else:
         wanted = 1
     if 0 < wanted != batch:
         yield _Change(f"batch {wanted:,}", case.changed(batch=wanted))
 
 
-def _larger_batch(now: Planned, room: int | None) -> int:
+def _larger_batch(now: Planned) -> int:
     """The largest power of two that fits and at most doubles each user's time per token; 0 if none."""
     case, tpot_now_s = now.case, now.plan.tpot_s
     if tpot_now_s is None:
         return 0
-    powers = [2**power for power in range(17) if case.scenario.batch < 2**power <= (room or 0)]
+    room = users_that_fit(case) or 0
+    powers = [2**power for power in range(17) if case.scenario.batch < 2**power <= room]
     if not powers:
         return 0
-    tpot_s = speed_on_chips(
-        case.model,
-        case.machine,
-        case.parallel,
-        batch=np.array(powers),
-        input_tokens=case.scenario.input_tokens,
-        output_tokens=case.scenario.output_tokens,
-        weights=case.scenario.weights,
-        kv=case.scenario.kv,
-    ).tpot_s
-    bearable = tpot_s <= _MOST_WAIT * tpot_now_s
+    bearable = case.tpot_s(np.array(powers)) <= _MOST_WAIT * tpot_now_s
     return max((power for power, fine in zip(powers, bearable, strict=True) if fine), default=0)
 
 
@@ -226,8 +256,8 @@ def _nearest_chip(now: Planned, goal: Goal, machines: Mapping[str, Machine]) -> 
         if chip.capacity_bytes is None:
             continue
         change = _Change(chip.name, replace(case.changed(accelerator=chip.id), machine=chip))
-        lever = _lever(now, goal, "chip", change)
-        if lever is not None and (lever.effect is None or lever.effect >= _LEAST_CHIP_EFFECT):
+        lever = _lever(now, goal, "chip", change, _LEAST_CHIP_EFFECT)
+        if lever is not None:
             return lever
     return None
 
@@ -239,8 +269,9 @@ def _nearest_split(now: Planned, goal: Goal) -> Lever | None:
     """
     before = now.case.scenario.count
     for other in other_splits(now.case, pipelines=now.plan.fits is not True):
-        lever = _lever(now, goal, "split", _Change(split_label(other), other))
         added = max(other.scenario.count / before, 1.0) if goal == "throughput" else 1.0
-        if lever is not None and (lever.effect is None or lever.effect >= _LEAST_CHIP_EFFECT * added):
+        change = _Change(split_label(other), other)
+        lever = _lever(now, goal, "split", change, _LEAST_CHIP_EFFECT * added)
+        if lever is not None:
             return lever
     return None

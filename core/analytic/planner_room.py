@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.analytic.deployment import mean_step_s, pass_on_chips
 from core.analytic.machine import Machine
-from core.analytic.memory import Footprint, footprint
+from core.analytic.memory import Footprint, footprint, footprints, fullest
 from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import Plan, plan
 from core.analytic.plan_on_chips import PlanOnChips, counted_on_chips, divides, parallel_plan
@@ -21,8 +22,10 @@ from core.units import Number
 #: The most users and tokens that are looked for.
 MOST_USERS: Final = LIMITS["batch"][1]
 MOST_TOKENS: Final = LIMITS["input_tokens"][1] + LIMITS["output_tokens"][1]
-#: Values that one call of the memory table tries; a sweep of so many costs little more than one.
-_TRIES: Final = 64
+#: Values over the whole gap that one call of the memory table tries, and values around the likely one; a
+#: sweep of so many costs little more than one.
+_TRIES: Final = 32
+_NEAR: Final = np.arange(-16.0, 16.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +36,70 @@ class Case:
     model: ModelSpec
     machine: Machine
 
-    def planned(self) -> Planned:
+    def planned(self, memory: tuple[Footprint, ...] = ()) -> Planned:
         """What it comes to, on one chip or on those of its split.
+
+        Args:
+            memory: what ``memory`` says, where that was asked already.
 
         Raises:
             FormatError: a format of the scenario is unknown, or not for its use.
         """
         if not self.split:
-            return Planned(self, plan(self.scenario, self.model, self.machine))
-        found = counted_on_chips(self.scenario, self.model, self.machine)
+            need = memory[0] if memory else None
+            return Planned(self, plan(self.scenario, self.model, self.machine, memory=need))
+        found = counted_on_chips(self.scenario, self.model, self.machine, memory=memory)
         return Planned(self, found.plan, found)
+
+    def memory(self) -> tuple[Footprint, ...]:
+        """What a chip of each stage holds at the end of the answers."""
+        return footprints(
+            self.model,
+            self.machine,
+            self.parallel,
+            batch=self.scenario.batch,
+            context=self.context,
+            weights=self.scenario.weights,
+            kv=self.scenario.kv,
+        )
+
+    def ttft_s(self) -> float:
+        """The time to first token alone, for a quarter of a plan.
+
+        Raises:
+            FormatError, ScenarioError: as ``deployment.pass_on_chips``.
+        """
+        scenario = self.scenario
+        made = pass_on_chips(
+            self.model,
+            self.machine,
+            self.parallel,
+            "prefill",
+            batch=scenario.batch,
+            new_tokens=scenario.input_tokens,
+            context=scenario.input_tokens,
+            weights=scenario.weights,
+            kv=scenario.kv,
+        )
+        return float(made.time_s)
+
+    def tpot_s(self, batch: Number) -> NDArray[np.float64]:
+        """The time per token alone, of this batch or of a sweep of them.
+
+        Raises:
+            FormatError, ScenarioError: as ``deployment.pass_on_chips``.
+        """
+        scenario = self.scenario
+        return mean_step_s(
+            self.model,
+            self.machine,
+            self.parallel,
+            batch=batch,
+            input_tokens=scenario.input_tokens,
+            output_tokens=scenario.output_tokens,
+            weights=scenario.weights,
+            kv=scenario.kv,
+        )
 
     def changed(self, **values: str | int) -> Case:
         """The same with other counts or formats; a model or chip needs its record too."""
@@ -106,7 +163,7 @@ def fits(case: Case) -> bool | None:
     """Whether the memory of the fullest chip suffices; None where that cannot be said."""
     if not case.weighed:
         return None
-    return bool(_held(case, batch=case.scenario.batch, context=case.context))
+    return bool(fullest(list(case.memory())).fits)
 
 
 def users_that_fit(case: Case) -> int | None:
@@ -122,18 +179,14 @@ def users_that_fit(case: Case) -> int | None:
     >>> users_that_fit(Case(Scenario(input_tokens=7936), model("llama-3.1-8b"), chip))
     60
     """
-    return _largest(case, MOST_USERS, lambda tried: _held(case, batch=tried, context=case.context))
+    return _largest(case, MOST_USERS, lambda tried: need_of(case, batch=tried, context=case.context))
 
 
 def context_that_fits(case: Case) -> ContextRoom | None:
     """The longest sequences that fit at the scenario's batch; None where that cannot be said."""
-    tokens = _largest(case, MOST_TOKENS, lambda tried: _held(case, batch=case.scenario.batch, context=tried))
+    batch = case.scenario.batch
+    tokens = _largest(case, MOST_TOKENS, lambda tried: need_of(case, batch=batch, context=tried))
     return None if tokens is None else ContextRoom(tokens, case.model.max_context)
-
-
-def _held(case: Case, *, batch: Number, context: Number) -> NDArray[np.bool_]:
-    """What the memory table says of each of a sweep; the capacity must be known."""
-    return np.asarray(need_of(case, batch=batch, context=context).fits, np.bool_)
 
 
 def need_of(case: Case, *, batch: Number, context: Number) -> Footprint:
@@ -149,17 +202,27 @@ def need_of(case: Case, *, batch: Number, context: Number) -> Footprint:
     )
 
 
-def _largest(case: Case, most: int, held: Callable[[NDArray[np.float64]], NDArray[np.bool_]]) -> int | None:
+def _largest(case: Case, most: int, need: Callable[[NDArray[np.float64]], Footprint]) -> int | None:
     """The largest count from 1 to ``most`` that fits, 0 where none does.
 
-    More never fits where less does not, so each round of tries narrows the gap 65 times.
+    More never fits where less does not, so each round of tries narrows the gap 33 times at least; and memory
+    grows nearly in a line, so the second round usually ends it.
     """
-    if not case.weighed:
+    capacity = case.machine.capacity_bytes
+    if capacity is None or not case.weighed:
         return None
-    known, refused = 0, most + 1
+    known, refused, likely = 0, most + 1, 1.0
     while refused - known > 1:
-        tried = np.unique(np.linspace(known + 1, refused - 1, _TRIES).round())
-        count = int(held(tried).sum())
-        known = int(tried[count - 1]) if count else known
-        refused = int(tried[count]) if count < len(tried) else refused
+        tried = _tries(known + 1, refused - 1, likely)
+        totals = need(tried).total_bytes
+        held = int((totals <= capacity).sum())
+        known = int(tried[held - 1]) if held else known
+        refused = int(tried[held]) if held < len(tried) else refused
+        likely = float(np.interp(capacity, totals, tried))
     return known
+
+
+def _tries(first: int, last: int, likely: float) -> NDArray[np.float64]:
+    """Whole numbers over a range, its ends among them, and those around the likely one."""
+    near = np.clip(likely + _NEAR, first, last)
+    return np.unique(np.concatenate([np.linspace(first, last, _TRIES), near]).round())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,10 @@ COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One operator as it is built: quantities for one of its ``repeats``.
+
+    A tuple, for tables are built by the dozen and a tuple is the record that is made fastest.
 
     Attributes:
         name: the operator's name, the same in the engine ("qkv", "attention", ...).
@@ -102,26 +103,18 @@ class Operators:
     @classmethod
     def build(cls, rows: list[Row]) -> Operators:
         """Stack rows into columns; scalars and sweeps broadcast to one shape."""
-        columns = {name: [getattr(row, name) for row in rows] for name in ("tokens", *COLUMNS)}
-        every = [np.shape(v) for column in columns.values() for v in column if isinstance(v, np.ndarray)]
-        shape = np.broadcast_shapes(*every)
-        repeats = np.array([row.repeats for row in rows], dtype=np.float64)
-        factor = repeats.reshape(-1, *([1] * len(shape)))
-
-        def stack(name: str) -> NDArray[np.float64]:
-            stacked = np.empty((len(rows), *shape))
-            for index, value in enumerate(columns[name]):
-                stacked[index] = value
-            return stacked
-
+        told: dict[str, Any] = dict(zip(Row._fields, zip(*rows, strict=True), strict=True))
+        stacked = _stacked([told["tokens"], *(told[name] for name in COLUMNS)])
+        repeats = np.array(told["repeats"], np.float64)
+        stacked[1:] *= repeats.reshape(-1, *([1] * (stacked.ndim - 2)))
         return cls(
-            names=tuple(row.name for row in rows),
-            kinds=tuple(row.kind for row in rows),
-            formats=tuple(row.format for row in rows),
+            names=told["name"],
+            kinds=told["kind"],
+            formats=told["format"],
             repeats=repeats,
-            collectives=tuple(row.collective for row in rows),
-            tokens=stack("tokens"),
-            **{name: stack(name) * factor for name in COLUMNS},
+            collectives=told["collective"],
+            tokens=stacked[0],
+            **dict(zip(COLUMNS, stacked[1:], strict=True)),
         )
 
     def __len__(self) -> int:
@@ -167,3 +160,19 @@ class Operators:
         """Arithmetic intensity by operator, in FLOPs per byte moved; zero where nothing moves."""
         moved = self.streamed_bytes
         return np.divide(self.flops, moved, out=np.zeros_like(moved), where=moved > 0)
+
+
+def _stacked(columns: list[tuple[Number, ...]]) -> NDArray[np.float64]:
+    """Columns of rows as one array, ``[columns, rows, *sweep]``."""
+    shapes = [{value.shape for value in column if isinstance(value, np.ndarray)} for column in columns]
+    sweep = np.broadcast_shapes(*set().union(*shapes))
+    if not sweep:
+        return np.array(columns, np.float64)
+    stacked = np.empty((len(columns), len(columns[0]), *sweep))
+    for place, column, sweeps in zip(stacked, columns, shapes, strict=True):
+        if not sweeps:  # the same at every point of the sweep, which is the last axis of the transpose
+            place.T[...] = column
+            continue
+        for row, value in enumerate(column):
+            place[row] = value
+    return stacked

@@ -11,6 +11,7 @@ import numpy as np
 from core.analytic.forward_pass import ForwardPass, LayerRows
 from core.analytic.kv_cache import token_bytes
 from core.analytic.pairs import causal_pairs, visible_tokens
+from core.analytic.state_rows import mamba2_rows
 from core.analytic.table import Row
 from core.catalog.formats import number_format
 from core.catalog.mixers import Attention, CompressedAttention, Indexer, LatentAttention
@@ -24,7 +25,10 @@ _INDEX_SCALE_BYTES = 4
 
 
 def attention_rows(mixer: Attention, make: LayerRows) -> list[Row]:
-    """Projections, positions, keys and values into the cache, attention, and the output projection."""
+    """Projections, positions, keys and values into the cache, attention, and the output projection.
+
+    A state space beside it follows: both read the same input, and their outputs are added.
+    """
     heads = mixer.query_features + (mixer.kv_features if mixer.kv_projection != "none" else 0)
     rotated = 1.0 if mixer.rotary_dim is None else mixer.rotary_dim / mixer.head_dim
     return [
@@ -37,6 +41,7 @@ def attention_rows(mixer: Attention, make: LayerRows) -> list[Row]:
         *_scattered_outputs(mixer.output_features, make),
         *make.linear("attention_gate"),
         *make.linear("output"),
+        *([] if mixer.beside is None else mamba2_rows(mixer.beside, make)),
     ]
 
 

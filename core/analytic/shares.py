@@ -73,6 +73,7 @@ def _attention(mixer: Attention, tp: int) -> Attention:
         num_heads=ceil(mixer.num_heads / tp),
         num_kv_heads=kv_heads_on_chip(mixer.num_kv_heads, tp),
         gate_features=ceil(mixer.gate_features / tp),
+        beside=None if mixer.beside is None else _mamba2(mixer.beside, tp),
     )
 
 

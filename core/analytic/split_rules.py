@@ -102,7 +102,8 @@ def _mixer_violations(mixer: Mixer, plan: ParallelPlan) -> list[Violation]:
 def _counts(mixer: Mixer) -> dict[str, int]:
     """What of a mixer is divided among chips, by its name."""
     if isinstance(mixer, Attention | LatentAttention):
-        return {"attention heads": mixer.num_heads}
+        beside = mixer.beside if isinstance(mixer, Attention) else None
+        return {"attention heads": mixer.num_heads, **({} if beside is None else _counts(beside))}
     if isinstance(mixer, CompressedAttention):
         return {"attention heads": mixer.num_heads, "output groups": mixer.output_groups}
     if isinstance(mixer, Mamba2):

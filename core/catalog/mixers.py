@@ -8,7 +8,10 @@ whatever its length (``state``). The letters are those of ``core.catalog.model``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from core.catalog.state_mixers import Mamba2
 
 #: Number of vectors and the length of each: what one token leaves in a layer's cache.
 CacheVectors = tuple[tuple[int, int], ...]
@@ -55,6 +58,7 @@ class Attention(_Cached):
             no K and V of its own.
         keeps_cache: False where the layer reads the cache of an earlier one.
         rotary_dim: how many of D are rotated; None is all, 0 is none.
+        beside: a state space that reads the same input, and whose output is added (Falcon-H1).
     """
 
     num_heads: int
@@ -72,6 +76,12 @@ class Attention(_Cached):
     keeps_cache: bool = True
     qk_norm_values: int | None = None
     rotary_dim: int | None = None
+    beside: Mamba2 | None = None
+
+    @property
+    def state(self) -> State:
+        """That of the state space beside it; none without one."""
+        return State() if self.beside is None else self.beside.state
 
     @property
     def name(self) -> str:

@@ -233,7 +233,10 @@ class ModelSpec:
 
         Layers that differ only in their heads give all names, for example "gqa+mqa".
         """
-        stateful = [isinstance(layer.mixer, _STATEFUL) for layer in self.layers if layer.mixer is not None]
+        mixers = [layer.mixer for layer in self.layers if layer.mixer is not None]
+        if any(isinstance(mixer, Attention) and mixer.beside for mixer in mixers):
+            return "hybrid"
+        stateful = [isinstance(mixer, _STATEFUL) for mixer in mixers]
         if any(stateful):
             return "ssm" if all(stateful) else "hybrid"
         return "+".join(sorted(self.mixers)) or "none"

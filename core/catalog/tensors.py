@@ -108,11 +108,8 @@ def _mixer(mixer: Mixer, hidden: int) -> Weights:
 
 @_mixer.register
 def _attention(mixer: Attention, hidden: int) -> Weights:
-    norms: tuple[Weight, ...]
-    if mixer.qk_norm_values is None:
-        norms = (_vector(mixer.head_dim), _vector(mixer.head_dim))
-    else:
-        norms = (_vector(mixer.qk_norm_values),)
+    values = mixer.qk_norm_values
+    norms = (_vector(mixer.head_dim),) * 2 if values is None else (_vector(values),)
     # A gate as wide as the queries is a part of their projection, and has its bias.
     gate_bias = mixer.qkv_bias and mixer.gate_features == mixer.query_features
     return {
@@ -121,6 +118,7 @@ def _attention(mixer: Attention, hidden: int) -> Weights:
         "sinks": (_vector(mixer.num_heads if mixer.sinks else 0),),
         "attention_gate": linear(mixer.gate_features, hidden, bias=gate_bias),
         "output": linear(hidden, mixer.output_features, bias=mixer.output_bias),
+        **({} if mixer.beside is None else _mamba2(mixer.beside, hidden)),
     }
 
 

@@ -64,5 +64,6 @@ SHAPES = {
     "delta net": stacked(
         Layer(LinearAttention(4, 8, 16, 16, 4, norm_size=16), MLP), Layer(GQA, MLP), times=2
     ),
+    "side by side": stacked(Layer(replace(GQA, beside=Mamba2(8, 16, 8, 4, 4)), MLP), times=4),
     "short convolution": stacked(Layer(ShortConvolution(64, 3), MLP), Layer(GQA, MLP), times=2),
 }

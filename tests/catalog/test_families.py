@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.analytic.kv_cache import bytes_per_token, cache_bytes, index_bytes
+from core.analytic.kv_cache import bytes_per_token, cache_bytes, index_bytes, state_bytes
 from core.analytic.params import count
 from core.catalog.assets import FOLDER
 from core.catalog.families import FAMILIES
@@ -224,7 +224,9 @@ def test_hunyuans_numbers_by_layer_must_agree() -> None:
     assert isinstance(part, MoE)
     assert part.shared is not None
     assert (part.experts_per_token, part.shared.intermediate_size) == (2, 2 * 96)
-    with pytest.raises(ConfigError, match=r"moe_topk must be the same in every layer; got 2 numbers"):
+    with pytest.raises(
+        ConfigError, match=r"num_experts_per_tok must be the same in every layer; got 2 numbers"
+    ):
         read_config({**config, "moe_topk": [1, 2] * 4})
 
 
@@ -235,3 +237,16 @@ def test_lings_flags_give_norms_and_biases() -> None:
     more = count(read_config({**SIZES, **experts, **flagged, "model_type": "bailing_moe_v2"})).total
     heads = plain.layers[0].attention
     assert more - count(plain).total == 8 * (2 * heads.head_dim + 4 + heads.qkv_features)
+
+
+def test_attention_and_a_state_space_side_by_side_keep_a_cache_and_a_state() -> None:
+    state = {"mamba_d_ssm": 64, "mamba_n_heads": 8, "mamba_d_state": 16, "mamba_d_conv": 4}
+    config = {**SIZES, **state, "model_type": "falcon_h1"}
+    spec = read_config(config)
+    assert (spec.attention, spec.num_layers) == ("hybrid", 8)
+    assert bytes_per_token(spec, "bf16") == 8 * 2 * 2 * 16 * 2
+    assert state_bytes(spec) == 8 * (2 * 3 * (64 + 2 * 16) + 4 * 64 * 16)
+    with pytest.raises(ConfigError, match="mamba_n_heads must divide mamba_d_ssm; got 7 and 64"):
+        read_config({**config, "mamba_n_heads": 7})
+    with pytest.raises(ConfigError, match="mamba_proj_bias and projectors_bias must be equal"):
+        read_config({**config, "projectors_bias": True})

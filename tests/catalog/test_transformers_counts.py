@@ -101,6 +101,11 @@ CONFIGS: list[tuple[str, dict[str, Any]]] = [
     ("jamba", {"num_experts": 1}),
     ("nemotron_h", {"hybrid_override_pattern": "ME*-EM", "moe_latent_size": 512}),
     ("bamba", {"attn_layer_indices": [1]}),
+    ("falcon_h1", {"mamba_rms_norm": True, "mamba_n_groups": 2, "attention_bias": True}),
+    (
+        "falcon_h1",
+        {"mamba_d_ssm": 2048, "mamba_d_head": 16, "projectors_bias": True, "mamba_proj_bias": True},
+    ),
     ("granitemoehybrid", {"num_local_experts": 0}),
     ("granitemoehybrid", {}),
     ("qwen3_next", {"mlp_only_layers": [2]}),

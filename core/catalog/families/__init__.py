@@ -104,6 +104,7 @@ READERS: Final[Mapping[str, Reader]] = {
         hybrids.nemotron_h,
         hybrids.granite_hybrid,
         hybrids.bamba,
+        hybrids.falcon_h1,
         linear.qwen3_next,
         linear.qwen3_5,
         linear.kimi_linear,

@@ -192,3 +192,38 @@ def bamba(fields: Fields) -> Decoder:
         return Layer(_mamba2(fields, at, "mamba_") if kind == "mamba" else heads, mlp, _MIXER_NORMS)
 
     return Decoder(stack(fields, names, layer))
+
+
+def falcon_h1(fields: Fields) -> Decoder:
+    """Falcon-H1: in each layer attention and Mamba 2 side by side, then an MLP.
+
+    Raises:
+        ConfigError: only one of the state space's two projections has a bias.
+    """
+    bias = fields.flag("attention_bias", default=False)
+    mlp_bias = fields.flag("mlp_bias", default=False)
+
+    def layer(at: Fields, _: str) -> Layer:
+        heads = attention(at, qkv_bias=bias, output_bias=bias)
+        mlp = dense(at, bias=mlp_bias)
+        return Layer(replace(heads, beside=_falcon_mamba(at)), mlp, _MIXER_NORMS)
+
+    return Decoder(stack(fields, ["full"] * num_layers(fields), layer))
+
+
+def _falcon_mamba(fields: Fields) -> Mamba2:
+    expand, hidden = fields.optional_count("mamba_expand") or 2, fields.count("hidden_size")
+    inner = fields.optional_count("mamba_d_ssm") or expand * hidden
+    heads = fields.count("mamba_n_heads")
+    if inner % heads:
+        raise ConfigError(
+            f"mamba_n_heads must divide mamba_d_ssm; got {heads:,} and {inner:,}. Correct the config."
+        )
+    first = fields.flag("mamba_proj_bias", default=False)
+    if first != fields.flag("projectors_bias", default=False):
+        raise ConfigError(
+            "mamba_proj_bias and projectors_bias must be equal; a state space with a bias on one projection "
+            "alone cannot be counted yet. Choose another model."
+        )
+    state = _mamba2(fields, fields.over({"mamba_d_head": inner // heads}), "mamba_")
+    return replace(state, bias=first, gated_norm=fields.flag("mamba_rms_norm", default=False))

@@ -76,7 +76,7 @@ def hunyuan_moe(fields: Fields) -> Decoder:
     """
     bias = fields.flag("attention_bias", default=False)
     normed = fields.flag("use_qk_norm", default=True)
-    keys = ("num_experts_per_tok", "moe_topk", "moe_intermediate_size", "num_shared_expert", "num_experts")
+    keys = ("num_experts_per_tok", "moe_intermediate_size", "num_shared_expert", "num_experts")
     even = fields.over({key: _same(fields, key) for key in keys if isinstance(fields.value(key), list)})
     key = "moe_intermediate_size" if even.has("moe_intermediate_size") else "intermediate_size"
     number = even.quiet_number("num_shared_expert", 1) if even.flag("use_mixed_mlp_moe", default=True) else 0

@@ -14,6 +14,7 @@ from core.analytic.cost import OLD_AFTER_DAYS, list_price
 from core.catalog.accelerators import accelerators
 from core.catalog.custom import Own, pasted_model, typed_chip
 from core.catalog.custom_chip import ChipSheet
+from core.catalog.feed_forward import DenseMLP
 from core.catalog.scenario import Scenario, decode
 from core.ui.find import link, page
 from core.ui.scenario import record
@@ -244,8 +245,25 @@ def test_a_model_that_no_chip_holds_is_one_sentence(open_app: Open) -> None:
     model = pasted_model("huge", json.dumps(huge))
     app = with_own(open_app(STEM), Own().with_model(model), model=model.spec.id)
     assert len(app.error) == 1
-    assert "huge does not fit, and the nearest lacks" in app.error[0].value
+    assert "huge does not fit, and the nearest needs" in app.error[0].value
     assert not any(table[0][0] == "chip" for table in tables(app))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "sentence"),
+    [(9, "only the formats of the scenario are searched"), (193, "up to 192 different kinds of layers")],
+)
+def test_many_different_layers_are_said(open_app: Open, kinds: int, sentence: str) -> None:
+    made = pasted_model("uneven", json.dumps(CONFIG))
+    layer = made.spec.layers[0]
+    assert isinstance(layer.feed_forward, DenseMLP)
+    layers = tuple(
+        replace(layer, feed_forward=replace(layer.feed_forward, intermediate_size=size))
+        for size in range(1024, 1024 + 128 * kinds, 128)
+    )
+    own = Own().with_model(replace(made, spec=replace(made.spec, layers=layers)))
+    app = with_own(open_app(STEM), own, model=made.spec.id)
+    assert sentence in words(app).replace("\\", "")
 
 
 def test_a_part_that_no_chip_computes_is_one_sentence(
@@ -272,7 +290,7 @@ def test_too_little_time_says_what_would_be_enough(open_app: Open) -> None:
     assert len(app.error) == 1
     said = app.error[0].value.replace("\\", "")
     assert "allow more than" in said
-    enough = re.search(r"more than ([\d.]+) ms for each further one", said)
+    enough = re.search(r"more than ([\d.]+) ms for each token after it", said)
     assert enough is not None
     settled(app.number_input(key="find_tpot_ms").set_value(float(enough[1]) * 1.01).run())
     assert not app.error

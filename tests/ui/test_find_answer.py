@@ -11,9 +11,11 @@ from core.analytic.cost import HourlyPrice
 from core.analytic.parallel import ParallelPlan
 from core.analytic.search.candidates import search
 from core.analytic.search.ranking import ranked
-from core.analytic.search.request import Wanted
+from core.analytic.search.request import USUAL_PLANS, Wanted
 from core.catalog.accelerators import accelerator, accelerators
 from core.catalog.custom_chip import ChipSheet, make_chip
+from core.catalog.feed_forward import DenseMLP
+from core.catalog.model import ModelSpec
 from core.catalog.models import model
 from core.catalog.scenario import LIMITS, Scenario
 from core.errors import ScenarioError
@@ -92,6 +94,29 @@ def test_experts_get_a_plan_of_their_own_and_large_models_several_servers() -> N
     assert choices.plans_for(model("deepseek-v3"), [accelerator("t4")])[-1].chips == 32
 
 
+def uneven(kinds: int) -> ModelSpec:
+    """A model whose layers are all different."""
+    spec = model("llama-3.1-8b")
+    layer = spec.layers[0]
+    assert isinstance(layer.feed_forward, DenseMLP)
+    sizes = range(1024, 1024 + 128 * kinds, 128)
+    layers = tuple(
+        replace(layer, feed_forward=replace(layer.feed_forward, intermediate_size=size)) for size in sizes
+    )
+    return replace(spec, id=f"own:{kinds}", layers=layers)
+
+
+def test_many_different_layers_narrow_the_search_and_too_many_are_refused() -> None:
+    assert not choices.is_narrow(uneven(8))
+    (narrow,) = choices.groups(uneven(9), CHIPS, ("int8", "fp8_e4m3"))
+    assert (narrow.weights, narrow.caches) == (("int8",), ("fp8_e4m3",))
+    assert len(narrow.plans) == len(USUAL_PLANS)
+    (narrower,) = choices.groups(uneven(65), CHIPS, ("int8", "fp8_e4m3"))
+    assert [plan.tp for plan in narrower.plans] == [1, 2, 4, 8]
+    with pytest.raises(ScenarioError, match=r"up to 192 different kinds of layers; .* has 193"):
+        find(replace(QUESTION, model=uneven(193)))
+
+
 # Words
 
 
@@ -103,8 +128,8 @@ def test_it_says_how_many_do_what_is_asked() -> None:
 def test_too_slow_says_which_limit_and_what_would_do() -> None:
     tight = replace(QUESTION, wanted=replace(WANTED, tpot_s=1e-4))
     text = said(tight)
-    assert "take too long for each further one; allow more than" in text
-    assert "for the first token" not in text
+    assert "take too long for a token after the first; allow more than" in text
+    assert "for the first token" not in text.partition("allow")[2]
     best = find(QUESTION).closest.tpot_in_time_s
     assert best is not None
     assert find(replace(tight, wanted=replace(WANTED, tpot_s=best))).good > 0
@@ -113,7 +138,7 @@ def test_too_slow_says_which_limit_and_what_would_do() -> None:
 def test_too_late_says_so_and_both_say_both() -> None:
     late = said(replace(QUESTION, wanted=Wanted(ttft_s=1e-4)))
     assert "give the first token too late; allow more than" in late
-    assert "each further one" not in late.partition("allow")[2]
+    assert "each token after it" not in late.partition("allow")[2]
     both = said(replace(QUESTION, wanted=Wanted(ttft_s=1e-4, tpot_s=1e-5)))
     assert "for the first token and more than" in both
 
@@ -127,13 +152,13 @@ def test_limits_that_only_clash_together_name_what_gives() -> None:
     assert near.tpot_s is not None
     clash = replace(two, wanted=Wanted(ttft_s=near.ttft_s, tpot_s=near.tpot_s))
     assert find(clash).good == 0
-    assert "for each further one, or choose" in said(clash)
+    assert "for each token after it, or choose" in said(clash)
     assert "for the first token and" not in said(clash)
 
 
 def test_a_model_that_nothing_holds() -> None:
     small = replace(QUESTION, model=model("kimi-k3"), chips=(accelerator("t4"), accelerator("l4")))
-    assert "does not fit, and the nearest lacks" in said(small)
+    assert "does not fit, and the nearest needs" in said(small)
     assert find(small).closest.fitting == 0
 
 

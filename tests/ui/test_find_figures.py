@@ -6,8 +6,11 @@ import re
 
 import pytest
 
+from core.ui.export import to_csv
 from core.ui.figures import cost_against_time as module
 from core.ui.figures.cost_against_time import CostPoint, cost_against_time, letters
+from core.ui.picture import Picture
+from core.ui.redraw import program
 from tests.ui.drawn import drawn_inside
 
 FRONT = [CostPoint(f"chip {n}", 0.1 * 1.5**n, 0.05 / 1.3**n) for n in range(12)]
@@ -61,6 +64,15 @@ def test_letters_run_from_the_cheapest_to_the_fastest_and_are_seven_at_most(coun
     assert given == list("ABCDEFG")[: len(given)]
     assert letters(points)[0] == "A"
     assert letters(points)[-1] != ""
+
+
+def test_the_offered_program_draws_the_same_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    picture = cost_against_time(lettered(FRONT), BEATEN, math.inf)
+    assert picture.call is not None
+    space: dict[str, Picture] = {}
+    exec(program(picture.call), space)  # noqa: S102 - the program that the page offers
+    assert capsys.readouterr().out == to_csv(picture.columns, picture.rows)
+    assert space["picture"].markup() == picture.markup()
 
 
 def test_what_is_lettered_is_named_below_and_said_aloud() -> None:

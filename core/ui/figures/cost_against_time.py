@@ -11,13 +11,13 @@ from core.ui.picture import Label, Picture, redrawable
 from core.ui.svg import Drawing, Scale
 from core.units import format_seconds, significant
 
-_WIDTH: Final = 760
-_HEIGHT: Final = 330
-_X: Final = (64, 748)
-_Y: Final = (272, 30)
+_WIDTH: Final = 560
+_HEIGHT: Final = 284
+_X: Final = (60, 550)
+_Y: Final = (230, 28)
 _MS: Final = 1e3
 #: Room for the letters, which stand left of and below their dots, and for a dot at the other edge.
-_LETTER: Final = 28
+_LETTER: Final = 26
 _EDGE: Final = 10
 #: Least span of an axis, as a factor around its middle.
 _LEAST: Final = 1.2
@@ -25,7 +25,7 @@ _LEAST: Final = 1.2
 _FAR: Final = 4.0
 #: Steps within a power of ten, from the finest; the first with no more lines than this is taken.
 _STEPS: Final = ((1, 2, 5), (1, 3), (1,))
-_MOST_LINES: Final = 9
+_MOST_LINES: Final = 7
 #: Letters stand at least this share of both axes together apart, which makes them seven at most.
 _APART: Final = 1 / 3
 
@@ -163,7 +163,7 @@ def _limit(drawing: Drawing, at: float, limit_s: float) -> None:
 
 def _diamond(drawing: Drawing, at: tuple[float, float], hover: str) -> None:
     x, y = at
-    corners = [(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y), (x, y - 6)]
+    corners = [(x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y), (x, y - 5)]
     drawing.path(corners, "thin line-muted clear", hover=hover)
 
 
@@ -172,7 +172,7 @@ def _front(drawing: Drawing, front: Sequence[CostPoint], x: Scale, y: Scale) -> 
     if len(places) > 1:
         drawing.path(places, "solid line-ink")
     for point, at in zip(front, places, strict=True):
-        drawing.circle(*at, 6 if point.letter else 4, "fill-ink", hover=point.hover)
+        drawing.circle(*at, 5 if point.letter else 3, "fill-ink", hover=point.hover)
         if point.letter:  # below and left of a front lies nothing
             drawing.text(at[0] - 9, at[1] + 17, point.letter, "fill-ink strong", anchor="end")
 

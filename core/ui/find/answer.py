@@ -100,7 +100,7 @@ def find(question: Question) -> Answer:
 
     Raises:
         FormatError: the scenario's format cannot be used so.
-        ScenarioError: there is no chip to choose from.
+        ScenarioError: there is no chip to choose from, or the model has too many different layers.
     """
     prices = dict(question.prices)
     parts = [

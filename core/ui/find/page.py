@@ -19,7 +19,7 @@ from core.ui import export, picture, print_view, prose, source
 from core.ui.figures.cost_against_time import CostPoint, cost_against_time, letters
 from core.ui.find import controls, link, offers, words
 from core.ui.find.answer import Answer, Question, find
-from core.ui.find.choices import groups
+from core.ui.find.choices import groups, is_narrow
 from core.ui.picture import Picture
 from core.ui.plain import plain
 from core.ui.planner.money import typed_price
@@ -33,7 +33,9 @@ _RANKED: Final = "find_ranked"
 _WHOLE_WORDS: Final = (
     f"<style>.st-key-{_RANKED} :is(td, tbody th) {{ overflow-wrap: normal !important }} "
     f".st-key-{_RANKED} td:not(:nth-child(3)) {{ white-space: nowrap }} "
-    f".st-key-{_RANKED} tbody th {{ min-width: 7.5rem }}</style>"
+    f".st-key-{_RANKED} thead th {{ min-width: 0 !important }} "
+    f".st-key-{_RANKED} td:nth-child(3) {{ min-width: 4.6rem }} "
+    f".st-key-{_RANKED} tbody th {{ min-width: 7rem }}</style>"
 )
 
 #: What a visitor sees, and the function that makes it.
@@ -114,14 +116,24 @@ def _search() -> None:
         prose.paragraph(said)
     else:
         st.error(plain(said))
+    if is_narrow(case.model):
+        prose.small("This model has many different layers, so only the formats of the scenario are searched.")
     if front_picture is not None:
-        picture.show(front_picture, key="find_front")
-        points = zip(found.points(), answer.front, strict=True)
-        offers.draw(case.scenario, [(point.letter, one) for point, one in points if point.letter])
+        _front(found, front_picture)
     if answer.good:
         _ranked(found)
     _left_out(found)
     _notes()
+
+
+def _front(found: _Found, drawn: Picture) -> None:
+    """The picture, and beside it the ways to the planner."""
+    points = zip(found.points(), found.answer.front, strict=True)
+    left, right = st.columns([5, 3], gap="large")
+    with left:
+        picture.show(drawn, key="find_front")
+    with right:
+        offers.draw(found.case.scenario, [(point.letter, one) for point, one in points if point.letter])
 
 
 def _asked() -> None:

@@ -8,7 +8,7 @@ from core.analytic.search.ranking import Candidate, Measure
 from core.analytic.search.request import Wanted
 from core.catalog.accelerator import Accelerator
 from core.ui.find.answer import Answer
-from core.units import format_seconds
+from core.units import format_seconds, significant
 
 MEASURE_NAMES: dict[Measure, str] = {"cost": "cost", "memory": "free memory", "latency": "time per token"}
 
@@ -27,8 +27,8 @@ def sentence(answer: Answer, wanted: Wanted, model_name: str) -> str:
         return f"{first}: nobody has published the usable memory of these chips; bring a chip of your own."
     if not near.fitting:
         return (
-            f"{first}: {model_name} does not fit, and the nearest lacks "
-            f"{-near.best_margin:.0%} of its memory; choose fewer tokens, a smaller model, or fewer bits."
+            f"{first}: {model_name} does not fit, and the nearest needs {significant(1 - near.best_margin)} "
+            "times the memory that its chips have; choose a smaller model or fewer tokens."
         )
     return f"{first}: {_too_slow(answer, wanted)}"
 
@@ -37,14 +37,14 @@ def _too_slow(answer: Answer, wanted: Wanted) -> str:
     """Which of the two times stops most of what fits, and what would be long enough."""
     near = answer.closest
     most, why = max(
-        (near.late, "give the first token too late"), (near.slow, "take too long for each further one")
+        (near.late, "give the first token too late"), (near.slow, "take too long for a token after the first")
     )
     needed = []
     if near.ttft_s is not None and near.ttft_s > wanted.ttft_s:
         needed.append(f"more than {format_seconds(near.ttft_s)} for the first token")
     fastest = near.tpot_s if near.tpot_in_time_s is None else near.tpot_in_time_s
     if fastest is not None and fastest > wanted.tpot_s:
-        needed.append(f"more than {format_seconds(fastest)} for each further one")
+        needed.append(f"more than {format_seconds(fastest)} for each token after it")
     return (
         f"of the {near.fitting:,} that fit, {most:,} {why}; allow {' and '.join(needed)}, or choose a "
         "smaller model."
@@ -59,12 +59,12 @@ def short(one: Candidate) -> str:
 def plan_words(plan: ParallelPlan, replicas: int = 1) -> str:
     """A split and its copies.
 
-    >>> plan_words(ParallelPlan(tp=4, pp=2), 3), plan_words(ParallelPlan())
-    ('tp 4, pp 2, 3 replicas', 'no split')
+    >>> plan_words(ParallelPlan(tp=4, pp=2), 3), plan_words(ParallelPlan()), plan_words(ParallelPlan(), 2)
+    ('tp 4, pp 2, 3 replicas', 'no split', '2 replicas')
     """
     degrees = [f"{name} {degree}" for name in ("tp", "pp", "ep") if (degree := getattr(plan, name)) > 1]
     copies = [f"{replicas:,} replicas"] if replicas > 1 else []
-    return ", ".join([*(degrees or ["no split"]), *copies])
+    return ", ".join([*degrees, *copies]) or "no split"
 
 
 def price_words(price: HourlyPrice | None) -> str:

@@ -103,7 +103,8 @@ def _linear_attention(mixer: LinearAttention, tp: int) -> LinearAttention:
 
 
 def _short_convolution(mixer: ShortConvolution, tp: int) -> ShortConvolution:
-    return replace(mixer, channels=ceil(mixer.channels / tp))
+    blocks = ceil(mixer.recurrence_blocks / tp)
+    return replace(mixer, channels=ceil(mixer.channels / tp), recurrence_blocks=blocks)
 
 
 _SHARES: Final[dict[type, Callable[..., Mixer]]] = {

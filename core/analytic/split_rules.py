@@ -112,7 +112,12 @@ def _counts(mixer: Mixer) -> dict[str, int]:
         return {"linear key heads": mixer.num_key_heads, "linear value heads": mixer.num_value_heads}
     if isinstance(mixer, Mamba):
         return {"state channels": mixer.inner_size}
-    return {"convolution channels": mixer.channels} if isinstance(mixer, ShortConvolution) else {}
+    found: dict[str, int] = {}
+    if isinstance(mixer, ShortConvolution):
+        found["convolution channels"] = mixer.channels
+        if mixer.recurrence_blocks:
+            found["blocks of gates"] = mixer.recurrence_blocks
+    return found
 
 
 def _context_violations(mixer: Mixer, plan: ParallelPlan) -> list[Violation]:

@@ -74,10 +74,15 @@ def linear_attention_rows(mixer: LinearAttention, make: LayerRows) -> list[Row]:
 
 
 def short_convolution_rows(mixer: ShortConvolution, make: LayerRows) -> list[Row]:
-    """LFM2's gated convolution."""
+    """A gated convolution, and RecurrentGemma's recurrence after it.
+
+    The recurrence's two gates are products with square blocks; the rest of it is a few products a channel.
+    """
+    products = 2 * mixer.block_width
     return [
         *make.linear("conv_in"),
         _convolution(mixer.channels, mixer.kernel, mixer.state, make),
+        *([_recurrence(mixer.state, products, 4 * mixer.channels, make)] if products else []),
         *make.linear("conv_out"),
     ]
 

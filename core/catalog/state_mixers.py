@@ -152,18 +152,33 @@ class LinearAttention(_Stateful):
 
 @dataclass(frozen=True, slots=True)
 class ShortConvolution(_Stateful):
-    """A gated convolution over the last few tokens (LFM2): two gates and a value, each of E features."""
+    """A gated convolution over the last few tokens.
+
+    LFM2's takes two gates and a value, each of E features, and is all there is. RecurrentGemma's takes one
+    gate and a value, and a gated linear recurrence (RG-LRU) follows it, one value a channel.
+
+    Attributes:
+        channels: features of the value and of each gate. kernel: taps. bias: on all parts.
+        recurrence_blocks: blocks of the two square matrices that make the recurrence's gates; 0 is no
+            recurrence.
+    """
 
     channels: int
     kernel: int
     bias: bool = False
+    recurrence_blocks: int = 0
 
     @property
     def name(self) -> str:
         """The field's name."""
-        return "conv"
+        return "lru" if self.recurrence_blocks else "conv"
+
+    @property
+    def block_width(self) -> int:
+        """Channels of one block of the recurrence's gates."""
+        return self.channels // self.recurrence_blocks if self.recurrence_blocks else 0
 
     @property
     def state(self) -> State:
-        """The last inputs of the convolution."""
-        return State(self.channels * (self.kernel - 1))
+        """The last inputs of the convolution, and a value a channel where a recurrence follows."""
+        return State(self.channels * (self.kernel - 1), self.channels if self.recurrence_blocks else 0)

@@ -233,9 +233,12 @@ def _linear_attention(mixer: LinearAttention, hidden: int) -> Weights:
 
 @_mixer.register
 def _short_convolution(mixer: ShortConvolution, hidden: int) -> Weights:
+    width, blocks = mixer.block_width, mixer.recurrence_blocks
+    gates = (Weight("small", width, width, 2 * blocks), _vector(3 * mixer.channels))
     return {
-        "conv_in": linear(3 * mixer.channels, hidden, bias=mixer.bias),
+        "conv_in": linear((2 if blocks else 3) * mixer.channels, hidden, bias=mixer.bias),
         "convolution": _convolution(mixer.channels, mixer.kernel, bias=mixer.bias),
+        "state": gates if blocks else (),
         "conv_out": linear(hidden, mixer.channels, bias=mixer.bias),
     }
 
@@ -284,8 +287,7 @@ def _experts(part: MoE, hidden: int) -> Weights:
 
 def _streams(layer: Layer, hidden: int) -> Weights:
     """Hyper-connections: weights that mix the residual streams, once for each part of the layer."""
-    streams = layer.streams
-    if streams == 1:
+    if (streams := layer.streams) == 1:
         return {}
     mixes = (2 + streams) * streams
     parts = (layer.mixer is not None) + (layer.feed_forward is not None)

@@ -65,5 +65,8 @@ SHAPES = {
         Layer(LinearAttention(4, 8, 16, 16, 4, norm_size=16), MLP), Layer(GQA, MLP), times=2
     ),
     "side by side": stacked(Layer(replace(GQA, beside=Mamba2(8, 16, 8, 4, 4)), MLP), times=4),
+    "gated recurrence": stacked(
+        Layer(ShortConvolution(64, 3, bias=True, recurrence_blocks=8), MLP), Layer(GQA, MLP), times=2
+    ),
     "short convolution": stacked(Layer(ShortConvolution(64, 3), MLP), Layer(GQA, MLP), times=2),
 }

@@ -250,3 +250,15 @@ def test_attention_and_a_state_space_side_by_side_keep_a_cache_and_a_state() -> 
         read_config({**config, "mamba_n_heads": 7})
     with pytest.raises(ConfigError, match="mamba_proj_bias and projectors_bias must be equal"):
         read_config({**config, "projectors_bias": True})
+
+
+def test_a_gated_recurrence_keeps_a_value_a_channel() -> None:
+    config = {**SIZES, "model_type": "recurrent_gemma", "attention_window_size": 16, "conv1d_width": 4}
+    spec = read_config(config)
+    assert spec.mixers == {"lru": 6, "gqa": 2}
+    assert state_bytes(spec) == 6 * (2 * 3 * 64 + 4 * 64)
+    assert float(cache_bytes(spec, "bf16", 1, 1000)) == 16 * bytes_per_token(spec, "bf16")
+    with pytest.raises(ConfigError, match=r"block_types must name recurrent and attention alone; got conv"):
+        read_config({**config, "block_types": ["conv"]})
+    with pytest.raises(ConfigError, match="must divide lru_width; got 4 and 65"):
+        read_config({**config, "lru_width": 65})

@@ -100,6 +100,8 @@ CONFIGS: list[tuple[str, dict[str, Any]]] = [
     ("jamba", {"mamba_proj_bias": True, "mamba_conv_bias": False}),
     ("jamba", {"num_experts": 1}),
     ("nemotron_h", {"hybrid_override_pattern": "ME*-EM", "moe_latent_size": 512}),
+    ("recurrent_gemma", {"num_key_value_heads": 1, "attention_bias": True, "lru_width": 2000}),
+    ("recurrent_gemma", {"block_types": ["attention", "recurrent"]}),
     ("bamba", {"attn_layer_indices": [1]}),
     ("falcon_h1", {"mamba_rms_norm": True, "mamba_n_groups": 2, "attention_bias": True}),
     (

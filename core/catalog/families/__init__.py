@@ -109,6 +109,7 @@ READERS: Final[Mapping[str, Reader]] = {
         linear.qwen3_5,
         linear.kimi_linear,
         linear.minimax_text,
+        linear.recurrent_gemma,
         linear.lfm2,
     )
 }

@@ -130,6 +130,42 @@ def minimax_text(fields: Fields) -> Decoder:
     )
 
 
+def recurrent_gemma(fields: Fields) -> Decoder:
+    """RecurrentGemma: gated linear recurrences, and attention with a window where ``block_types`` has it.
+
+    The kinds repeat over the layers. The stated width is that of both halves of the MLP together.
+    """
+    pattern = fields.texts("block_types") or ["recurrent", "recurrent", "attention"]
+    if not set(pattern) <= {"recurrent", "attention"}:
+        raise ConfigError(
+            f"block_types must name recurrent and attention alone; got {', '.join(pattern)[:60]}. "
+            "Correct the config."
+        )
+    blocks = fields.count("num_attention_heads")
+    width = fields.optional_count("lru_width") or fields.count("hidden_size")
+    if width % blocks:
+        raise ConfigError(
+            f"num_attention_heads must divide lru_width; got {blocks:,} and {width:,}. Correct the config."
+        )
+    short = ShortConvolution(
+        width, fields.optional_count("conv1d_width") or 4, bias=True, recurrence_blocks=blocks
+    )
+    heads = attention(fields, qkv_bias=fields.flag("attention_bias", default=False), output_bias=True)
+    heads = replace(
+        heads,
+        window=fields.optional_count("attention_window_size") or 2048,
+        rotary_dim=int(heads.head_dim * min(fields.real("partial_rotary_factor", 0.5), 1.0)),
+    )
+    mlp = dense(fields, bias=True)
+    mlp = replace(mlp, intermediate_size=max(mlp.intermediate_size // 2, 1))
+    names = [pattern[index % len(pattern)] for index in range(num_layers(fields))]
+    return Decoder(
+        stack(
+            fields, names, lambda _, kind: Layer(short if kind == "recurrent" else heads, mlp, _MIXER_NORMS)
+        )
+    )
+
+
 def lfm2(fields: Fields) -> Decoder:
     """LFM2: short convolutions, attention in some layers, an MLP (or experts) after each."""
     chosen = fields.counts("full_attn_idxs")

@@ -14,7 +14,7 @@ from core.engine.attention import AttentionBackend, make_attention
 from core.engine.checkpoint import EMBEDDING, FINAL_NORM, HEAD, LAYER_PARTS, Checkpoint, layer_prefix
 from core.engine.choice import KernelChoices
 from core.engine.kernels import LinearKernel
-from core.engine.linear import DTYPES, byte_kernel, make_linear, plain_kernel, settled
+from core.engine.linear import DTYPES, byte_linear, make_linear, plain_linear
 from core.engine.quantise import rows8
 from core.engine.rope import RopeTable
 from core.engine.table import ByteTable, EmbeddingTable, PlainTable
@@ -90,20 +90,18 @@ class _Parts:
         """The input table and the head; one tensor in memory where the plan says so."""
         source, spec, plan = self.checkpoint.weights, self.checkpoint.spec, self.plan
         words = source.weight(EMBEDDING).dense().to(self.device)
-        table, head = self._table(words)
-        if not plan.shared_table:
-            rows = words if spec.tied_embeddings else source.weight(HEAD)
-            return table, make_linear(rows, plan.head.id, self.device, choices=self.choices)
-        shape = (spec.vocab_size, spec.hidden_size)
-        return table, settled(head, plan.head.id, shape, self.dtype, self.choices)
-
-    def _table(self, words: Tensor) -> tuple[EmbeddingTable, LinearKernel]:
-        """The table in its format, and a head that reads the same memory."""
-        if self.plan.table.id == "int8":
+        if plan.table.id == "int8":
             rows = rows8(words, torch.bfloat16)
-            return ByteTable(rows.bytes, rows.scale, self.dtype), byte_kernel(rows, None, self.choices)
-        kept = words.to(DTYPES[self.plan.table.id])
-        return PlainTable(kept), plain_kernel(kept)
+            table: EmbeddingTable = ByteTable(rows.bytes, rows.scale, self.dtype)
+            if plan.shared_table:
+                return table, byte_linear(rows, None, self.choices)
+        else:
+            kept = words.to(DTYPES[plan.table.id])
+            table = PlainTable(kept)
+            if plan.shared_table:
+                return table, plain_linear(kept, None, self.choices)
+        head = words if spec.tied_embeddings else source.weight(HEAD)
+        return table, make_linear(head, plan.head.id, self.device, choices=self.choices)
 
 
 def tensor_bytes(model: Transformer, spec: ModelSpec, *, tied: bool) -> dict[str, dict[str, int]]:

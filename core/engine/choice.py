@@ -13,6 +13,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,6 @@ import torch
 from torch import Tensor
 
 from core.engine.clock import synchronise
-from core.engine.kernels import LinearKernel, SwitchedLinear
 from core.storage import cache_folder, write_atomically
 from core.units import MIB
 
@@ -31,8 +31,22 @@ _REPEATS: Final = 7
 _PATIENCE_S: Final = 0.1
 _FEWEST_REPEATS: Final = 2
 #: More than the caches of most processors hold.
-_OTHER_BYTES: Final = 32 * MIB
-_VERSION: Final = 2
+_OTHER_BYTES: Final = 64 * MIB
+_VERSION: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A product whose time is asked for.
+
+    Attributes:
+        product: of rows with the matrix.
+        small: the same with a few rows of the matrix, in memory of their own. It runs right before, so that
+            the program and its threads are ready and only the matrix is cold, as it is in a model.
+    """
+
+    product: Callable[[Tensor], Tensor]
+    small: Callable[[Tensor], Tensor]
 
 
 class KernelChoices:
@@ -44,26 +58,24 @@ class KernelChoices:
         self._known = _read(self._file)
         self._read_count = len(self._known)
 
-    def fastest(
-        self, candidates: Sequence[Callable[[], LinearKernel]], key: str, example: Tensor
-    ) -> LinearKernel:
-        """Build the candidate that is fastest for a single row.
+    def fastest(self, key: str, candidates: Callable[[], Sequence[Timed]], example: Tensor) -> int:
+        """The index of the candidate that is fastest for a single row.
 
         Args:
-            candidates: ways to build the same product.
             key: names the question, for instance its format and shape.
-            example: a row of the kernel's input, [1, in].
+            candidates: makes them; called where the answer is not known.
+            example: a row of the input, [1, in].
         """
         if key not in self._known:
-            times_s = best_times_s([build() for build in candidates], example, self._device)
+            times_s = best_times_s(candidates(), example, self._device)
             self._known[key] = times_s.index(min(times_s))
-        return candidates[min(self._known[key], len(candidates) - 1)]()
+        return self._known[key]
 
-    def set_switch(self, kernel: SwitchedLinear, key: str, example: Tensor) -> None:
-        """Find up to how many rows the product for few rows is the faster one."""
+    def switch_rows(self, key: str, ways: Callable[[], tuple[Timed, Timed]], example: Tensor) -> int:
+        """Up to how many rows the first of two ways is the faster one."""
         if key not in self._known:
-            self._known[key] = _switch_rows(kernel, example, self._device)
-        kernel.switch_rows = self._known[key]
+            self._known[key] = _switch_rows(ways(), example, self._device)
+        return self._known[key]
 
     def save(self) -> None:
         """Keep what was learned; where the folder cannot be written, it is timed again next time."""
@@ -97,11 +109,11 @@ def _read(file: Path) -> dict[str, int]:
     }
 
 
-def _switch_rows(kernel: SwitchedLinear, example: Tensor, device: torch.device) -> int:
+def _switch_rows(ways: tuple[Timed, Timed], example: Tensor, device: torch.device) -> int:
     last = 0
     for count in LADDER:
         rows = example.expand(count, -1).contiguous()
-        few_s, many_s = best_times_s((kernel.few_rows, kernel.many_rows), rows, device)
+        few_s, many_s = best_times_s(ways, rows, device)
         if few_s > many_s:
             return last
         last = count
@@ -109,23 +121,22 @@ def _switch_rows(kernel: SwitchedLinear, example: Tensor, device: torch.device) 
 
 
 @torch.inference_mode()
-def best_times_s(
-    products: Sequence[Callable[[Tensor], Tensor]], rows: Tensor, device: torch.device
-) -> list[float]:
+def best_times_s(candidates: Sequence[Timed], rows: Tensor, device: torch.device) -> list[float]:
     """The best of a few timings of each product, in seconds.
 
-    The products take turns, so that a busy moment does not decide between them, and the caches are
-    filled with something else before each, since a model's own matrices do not fit into them.
+    The products take turns, so that a busy moment does not decide between them. Before each, something else
+    is read that fills the caches, since a model's own matrices do not fit into them.
     """
-    other = torch.zeros(_OTHER_BYTES, dtype=torch.uint8, device=device)
-    best_s = [math.inf] * len(products)
+    other = torch.zeros(_OTHER_BYTES, dtype=torch.uint8, device=device).view(torch.float32)
+    best_s = [math.inf] * len(candidates)
     end_s = time.perf_counter() + _PATIENCE_S
     for turn in range(_REPEATS + 1):
         if turn > _FEWEST_REPEATS and time.perf_counter() > end_s:
             break
-        for index, product in enumerate(products):
-            other.add_(1)
-            seconds = _time_s(product, rows, device)
+        for index, timed in enumerate(candidates):
+            other.sum()
+            _time_s(timed.small, rows, device)
+            seconds = _time_s(timed.product, rows, device)
             if turn:  # the first turn chooses primitives and makes room
                 best_s[index] = min(best_s[index], seconds)
     return best_s

@@ -5,21 +5,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from core.catalog.formats import number_format
 from core.engine import kernels, native
-from core.engine.choice import KernelChoices
-from core.engine.kernels import LinearKernel, PlainLinear, SwitchedLinear
+from core.engine.choice import KernelChoices, Timed
+from core.engine.kernels import LinearKernel, SwitchedLinear
 from core.engine.nibble_kernels import CpuNibbleLinear, CudaNibbleLinear, PlainNibbleLinear
 from core.engine.quantise import Groups4, Rows8, groups4, rows8
 from core.engine.weight import Weight
 
 #: Formats that are kept as they are, and the type of their numbers.
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+#: Rows of a small kernel that runs before another of its kind is timed; int4 comes in blocks of as many.
+_SMALL: Final = 64
+
+Matrix = TypeVar("Matrix", Tensor, Rows8, Groups4)
+#: Packs a matrix, with its bias.
+Build = Callable[[Matrix, Tensor | None], LinearKernel]
 
 
 def make_linear(
@@ -51,69 +59,113 @@ def make_linear(
     dtype = DTYPES[number_format(number_format(fmt, "weights").activations, "kv").id]
     offset = None if bias is None else bias.to(where, dtype)
     if fmt == "int4":
-        kernel = _nibbles(_moved4(groups4(weight), where), offset)
-    else:
-        dense = weight.dense() if isinstance(weight, Weight) else weight
-        kernel = _dense(dense.to(where), fmt, offset, known)
-    return settled(kernel, fmt, tuple(weight.shape), dtype, known)
+        groups = _moved4(groups4(weight), where)
+        return _settled(_nibbles(groups), groups, offset, dtype, known)
+    dense = (weight.dense() if isinstance(weight, Weight) else weight).to(where)
+    if fmt == "int8":
+        return byte_linear(rows8(dense, dtype), offset, known)
+    if fmt == "int8-dynamic":
+        return kernels.DynamicByteLinear(rows8(dense, dtype), offset)
+    return _kept(dense.to(dtype).contiguous(), offset, known)
 
 
-def plain_kernel(weight: Tensor, bias: Tensor | None = None) -> LinearKernel:
+def plain_linear(weight: Tensor, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """The best product that leaves ``weight`` as it is, so that others may read its rows too."""
+    return _settled(_plain(weight), weight, bias, weight.dtype, choices)
+
+
+def byte_linear(rows: Rows8, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
+    """int8 weight-only from rows that are quantised already, and that a table may share."""
+    builds: list[Build[Rows8]] = [kernels.ByteLinear]
+    ours = native.kernels() if native.takes(rows) else None
+    if ours is not None:
+        builds.append(partial(native.NativeByteLinear, kernels=ours))
+    build = _fastest("torch or C++ int8", builds, rows, torch.bfloat16, choices)
+    return _settled(build, rows, bias, torch.bfloat16, choices)
+
+
+def _kept(weight: Tensor, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
+    """A matrix in a format of torch's own: as it is, or packed by oneDNN."""
+    builds: list[Build[Tensor]] = [_plain(weight)]
+    if weight.device.type == "cpu" and weight.dtype != torch.float16 and torch._C._has_mkldnn:
+        builds.append(kernels.PrepackedLinear)
+    name = f"plain or packed {str(weight.dtype).removeprefix('torch.')}"
+    build = _fastest(name, builds, weight, weight.dtype, choices)
+    return _settled(build, weight, bias, weight.dtype, choices)
+
+
+def _plain(weight: Tensor) -> Build[Tensor]:
     if weight.device.type == "cpu" and weight.dtype == torch.bfloat16:
-        return kernels.VectorLinear(weight, bias)
+        return kernels.VectorLinear
     if weight.device.type == "cpu" and weight.dtype == torch.float16:
-        return kernels.HalfLinear(weight, bias)
-    return PlainLinear(weight, bias)
+        return kernels.HalfLinear
+    return kernels.PlainLinear
 
 
-def settled(
-    kernel: LinearKernel, fmt: str, shape: tuple[int, ...], dtype: torch.dtype, choices: KernelChoices
+def _fastest(
+    name: str, builds: Sequence[Build[Matrix]], matrix: Matrix, dtype: torch.dtype, choices: KernelChoices
+) -> Build[Matrix]:
+    """The way of packing whose product with a single row is fastest here."""
+    if len(builds) == 1:
+        return builds[0]
+    small = _first_rows(matrix)
+    place = choices.fastest(
+        f"{name} {_size(matrix)}",
+        lambda: [Timed(build(matrix, None), build(small, None)) for build in builds],
+        _example(matrix, dtype),
+    )
+    return builds[min(place, len(builds) - 1)]
+
+
+def _settled(
+    build: Build[Matrix], matrix: Matrix, bias: Tensor | None, dtype: torch.dtype, choices: KernelChoices
 ) -> LinearKernel:
-    """Find out up to how many rows the kernel's product for few rows pays, where it has one."""
-    if isinstance(kernel, SwitchedLinear) and kernel.few_name != kernel.many_name:
-        device = kernel.tensors[0].device
-        example = torch.ones(1, shape[1], dtype=dtype, device=device)
-        choices.set_switch(kernel, f"{kernel.few_name} {fmt} {shape[0]}x{shape[1]}", example)
+    """Pack, and find out up to how many rows the product for few rows pays, where there is one."""
+    kernel = build(matrix, bias)
+    if not isinstance(kernel, SwitchedLinear) or kernel.few_name == kernel.many_name:
+        return kernel
+
+    def ways() -> tuple[Timed, Timed]:
+        small = cast(SwitchedLinear, build(_first_rows(matrix), None))  # of the same kind
+        return Timed(kernel.few_rows, small.few_rows), Timed(kernel.many_rows, small.many_rows)
+
+    key = f"{kernel.few_name} {_size(matrix)}"
+    kernel.switch_rows = choices.switch_rows(key, ways, _example(matrix, dtype))
     return kernel
 
 
-def _dense(dense: Tensor, fmt: str, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
-    if fmt == "int8":
-        return byte_kernel(rows8(dense, torch.bfloat16), bias, choices)
-    if fmt == "int8-dynamic":
-        return kernels.DynamicByteLinear(rows8(dense, torch.float32), bias)
-    kept = dense.to(DTYPES[fmt]).contiguous()
-    if kept.device.type != "cpu" or fmt == "fp16" or not torch._C._has_mkldnn:
-        return plain_kernel(kept, bias)
-    candidates: list[Callable[[], LinearKernel]] = [
-        lambda: plain_kernel(kept, bias),
-        lambda: kernels.PrepackedLinear(kept, bias),
-    ]
-    example = torch.ones(1, kept.shape[1], dtype=kept.dtype)
-    return choices.fastest(candidates, f"plain or packed {fmt} {kept.shape[0]}x{kept.shape[1]}", example)
+def _first_rows(matrix: Matrix) -> Matrix:
+    """A small matrix of the same kind, in memory of its own."""
+    if isinstance(matrix, Rows8):
+        return Rows8(matrix.bytes[:_SMALL].clone(), matrix.scale[:_SMALL].clone())
+    if isinstance(matrix, Groups4):
+        parts = (matrix.nibbles, matrix.scale, matrix.zero)
+        return Groups4(*(part[:_SMALL].clone() for part in parts))
+    return matrix[:_SMALL].clone()
 
 
-def byte_kernel(rows: Rows8, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
-    """int8 weight-only from rows that are quantised already, and that a table may share."""
-    stock = kernels.ByteLinear(rows, bias)
-    ours = native.kernels() if native.takes(rows) else None
-    if ours is None:
-        return stock
-    candidates: list[Callable[[], LinearKernel]] = [
-        lambda: stock,
-        lambda: native.NativeByteLinear(rows, bias, ours),
-    ]
-    outputs, inputs = rows.bytes.shape
-    example = torch.ones(1, inputs, dtype=torch.bfloat16)
-    return choices.fastest(candidates, f"torch or C++ int8 {outputs}x{inputs}", example)
+def _numbers(matrix: Tensor | Rows8 | Groups4) -> Tensor:
+    """Its numbers without their scales, [out, in]."""
+    if isinstance(matrix, Rows8):
+        return matrix.bytes
+    return matrix.nibbles if isinstance(matrix, Groups4) else matrix
+
+
+def _size(matrix: Tensor | Rows8 | Groups4) -> str:
+    outputs, inputs = _numbers(matrix).shape
+    return f"{outputs}x{inputs}"
+
+
+def _example(matrix: Tensor | Rows8 | Groups4, dtype: torch.dtype) -> Tensor:
+    numbers = _numbers(matrix)
+    return torch.ones(1, numbers.shape[1], dtype=dtype, device=numbers.device)
 
 
 def _moved4(groups: Groups4, device: torch.device) -> Groups4:
     return Groups4(*(part.to(device) for part in (groups.nibbles, groups.scale, groups.zero)))
 
 
-def _nibbles(groups: Groups4, bias: Tensor | None) -> LinearKernel:
+def _nibbles(groups: Groups4) -> Build[Groups4]:
     """The packed kernel of the device where it takes the shape; unpacking for every product elsewhere."""
     outputs, inputs = groups.nibbles.shape
     if groups.nibbles.device.type == "cuda":
@@ -122,7 +174,5 @@ def _nibbles(groups: Groups4, bias: Tensor | None) -> LinearKernel:
             and inputs % 32 == 0
             and torch.cuda.get_device_capability(groups.nibbles.device) >= (8, 0)
         )
-        return CudaNibbleLinear(groups, bias) if fits else PlainNibbleLinear(groups, bias)
-    if outputs % 16 or inputs % 32:
-        return PlainNibbleLinear(groups, bias)
-    return CpuNibbleLinear(groups, bias)
+        return CudaNibbleLinear if fits else PlainNibbleLinear
+    return PlainNibbleLinear if outputs % 16 or inputs % 32 else CpuNibbleLinear

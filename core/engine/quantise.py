@@ -7,7 +7,7 @@ stored is the nearest point of the grid that is really used.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, final
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ GROUP: Final = 32  # weights that share a scale and a zero in int4
 MIDDLE: Final = 8  # the nibble that stands for the group's zero
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Rows8:
     """int8 rows: ``weight = byte * scale``.
@@ -35,6 +36,7 @@ class Rows8:
         return self.bytes.float() * self.scale.float().unsqueeze(1)
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Groups4:
     """int4 groups of 32: ``weight = (nibble - 8) * scale + zero``.

@@ -1,5 +1,6 @@
 """Every kernel multiplies by the weights that are stored, in few rows and in many."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from core.catalog.formats import FORMATS
 from core.engine import kernels, nibble_kernels
-from core.engine.choice import KernelChoices
+from core.engine.choice import KernelChoices, Timed
 from core.engine.linear import make_linear
 from core.engine.quantise import Groups4, groups4, rows8
 from core.errors import FormatError
@@ -142,22 +143,24 @@ def test_int4_without_a_kernel_is_the_same_product() -> None:
     assert (found - expected).abs().max() <= TOLERANCES["int4"] * expected.abs().max()
 
 
+def two_ways(kernel: kernels.SwitchedLinear) -> Callable[[], tuple[Timed, Timed]]:
+    small = kernels.ByteLinear(rows8(matrix(64, 64), torch.bfloat16), None)
+    return lambda: (Timed(kernel.few_rows, small.few_rows), Timed(kernel.many_rows, small.many_rows))
+
+
 def test_choices_are_remembered_and_a_damaged_file_is_made_again() -> None:
     device = torch.device("cpu")
-    kernel = kernels.ByteLinear(rows8(matrix(64, 64), torch.bfloat16), None)
+    ways = two_ways(kernels.ByteLinear(rows8(matrix(64, 64), torch.bfloat16), None))
     example = torch.ones(1, 64, dtype=torch.bfloat16)
     first = KernelChoices(device)
-    first.set_switch(kernel, "a test", example)
-    chosen = kernel.switch_rows
+    chosen = first.switch_rows("a test", ways, example)
     first.save()
-    kernel.switch_rows = -1
-    KernelChoices(device).set_switch(kernel, "a test", example)
-    assert kernel.switch_rows == chosen
+    assert KernelChoices(device).switch_rows("a test", lambda: pytest.fail("it is known"), example) == chosen
     first._file.write_text("{ not JSON")
     again = KernelChoices(device)
-    again.set_switch(kernel, "a test", example)
+    timed = again.switch_rows("a test", ways, example)
     again.save()
-    assert KernelChoices(device)._known["a test"] == kernel.switch_rows
+    assert KernelChoices(device)._known["a test"] == timed
 
 
 def test_a_kernel_that_refuses_a_shape_is_never_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,6 +170,24 @@ def test_a_kernel_that_refuses_a_shape_is_never_chosen(monkeypatch: pytest.Monke
     kernel = kernels.ByteLinear(rows8(matrix(64, 64), torch.bfloat16), None)
     monkeypatch.setattr(torch, "_weight_int8pack_mm", refuse)
     example = torch.ones(1, 64, dtype=torch.bfloat16)
-    KernelChoices(torch.device("cpu")).set_switch(kernel, "refused", example)
+    kernel.switch_rows = KernelChoices(torch.device("cpu")).switch_rows("refused", two_ways(kernel), example)
     assert kernel.switch_rows == 0
     assert kernel(example).shape == (1, 64)
+
+
+def test_the_faster_candidate_is_chosen_and_runs_after_a_small_one_of_its_kind() -> None:
+    calls: list[str] = []
+
+    def product(name: str, pause_s: float = 0.0) -> Callable[[Tensor], Tensor]:
+        def run(rows: Tensor) -> Tensor:
+            calls.append(name)
+            time.sleep(pause_s)
+            return rows
+
+        return run
+
+    slow = Timed(product("slow", 0.02), product("small slow"))
+    fast = Timed(product("fast"), product("small fast"))
+    choices = KernelChoices(torch.device("cpu"))
+    assert choices.fastest("slow or fast", lambda: [slow, fast], torch.ones(1, 8)) == 1
+    assert calls[:4] == ["small slow", "slow", "small fast", "fast"]

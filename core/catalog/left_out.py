@@ -108,7 +108,7 @@ def _scales(
     block = table.counts("weight_block_size", least=1) if table else None
     if table is None or table.text("quant_method") != "fp8" or block is None or len(block) != 2:
         return ()
-    hidden, without = spec.hidden_size, _sixteen_bit(table)
+    hidden, without = spec.hidden_size, _sixteen_bit(table, family)
     parts = _FUSED_PARTS if family.draft == "mimo" else 1
 
     def scales(layer: Layer) -> int:
@@ -131,10 +131,14 @@ def _scales(
     return tuple(found)
 
 
-def _sixteen_bit(table: Fields) -> set[str]:
-    """Operators whose matrices the config names as left in 16 bits, in every layer; only one is in use."""
+def _sixteen_bit(table: Fields, family: Family) -> set[str]:
+    """Operators whose matrices the config names as left in 16 bits, in every layer; only one is in use.
+
+    Copies of MiMo's config often lack the list.
+    """
     names = table.texts("ignored_layers") or []
-    return {"output"} if any(name.endswith("self_attn.o_proj") for name in names) else set()
+    named = any(name.endswith("self_attn.o_proj") for name in names)
+    return {"output"} if named or family.draft == "mimo" else set()
 
 
 def _blocks(weight: Weight, block: list[int], parts: int) -> int:

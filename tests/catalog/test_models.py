@@ -6,6 +6,7 @@ import pytest
 
 import core.catalog.models as models_module
 from core.analytic.params import count
+from core.catalog.hf_config import read_config
 from core.catalog.models import catalogue, model, published, runnable_ids
 from core.catalog.scenario import Scenario
 from core.errors import ConfigError
@@ -95,3 +96,16 @@ def test_an_unknown_model_lists_the_known_ones() -> None:
 
 def test_examples_hold() -> None:
     assert doctest.testmod(models_module).failed == 0
+
+
+def test_matrices_that_the_config_leaves_in_16_bits_have_no_scales() -> None:
+    table = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    shape = {"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256}
+    config = {"model_type": "llama", **shape, "vocab_size": 100}
+
+    def scales(**more: object) -> int | None:
+        extras = read_config({**config, "quantization_config": {**table, **more}}).extras
+        return next(part.parameters for part in extras if part.name == "fp8 block scales")
+
+    assert scales() == 2 * (6 * 2 + 2 * 2 + 4 * 2 + 2 * 2)
+    assert scales(ignored_layers=["model.layers.0.self_attn.o_proj"]) == 2 * (6 * 2 + 4 * 2 + 2 * 2)

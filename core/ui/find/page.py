@@ -59,7 +59,8 @@ _NOTES: Final = (
     "every layer. pp n: n stages in a row, each with some of the layers. ep n: n chips share out the "
     "experts.",
     "Requests come one after another, so a prompt interrupts the answers of the others; the planner times a "
-    "batch that begins together, and so shows a shorter TPOT and another TTFT.",
+    "batch that begins together, and so shows a shorter TPOT and another TTFT. Times are those of replicas "
+    "that are full.",
     "Free is the share of each chip's usable memory that is left. Dollars are for a million tokens of "
     "answers, with their prompts and idle time paid. Only chips are counted: no host, no network, no people.",
     "Prices are on-demand lists read on the day beside them; (old) marks one read more than six months "

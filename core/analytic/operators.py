@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,7 +212,7 @@ def ending_rows(model: ModelSpec, outer: Weights, forward: ForwardPass) -> list[
 
 def layer_rows(layer: Layer, repeats: int, forward: ForwardPass) -> list[Row]:
     """The rows of one kind of layer: a mixer, a feed-forward part, or both."""
-    make = LayerRows(layer_weights(layer, forward.hidden), repeats, forward)
+    make = LayerRows(_layer_weights(layer, forward.hidden), repeats, forward)
     mixed: list[Row] = [] if layer.mixer is None else _mixer_rows(layer.mixer, make)
     fed: list[Row] = [] if layer.feed_forward is None else feed_forward_rows(layer.feed_forward, make)
     first, second = _norms_by_part(layer)
@@ -222,6 +223,12 @@ def layer_rows(layer: Layer, repeats: int, forward: ForwardPass) -> list[Row]:
         rows = [row for row in rows if row.name not in shared]
     rows += _part("mlp", fed, second, make) if fed else []
     return rows + make.linear("stream_mixing", "per_layer_input") + _others(make)
+
+
+@lru_cache(maxsize=1024)
+def _layer_weights(layer: Layer, hidden_size: int) -> Weights:
+    """The tensors of a kind of layer, remembered: every table of a model asks for them. Only to be read."""
+    return layer_weights(layer, hidden_size)
 
 
 def _norms_by_part(layer: Layer) -> tuple[tuple[str, ...], tuple[str, ...]]:

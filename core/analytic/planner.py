@@ -114,45 +114,50 @@ class _Change:
     case: Case
 
 
-@dataclass(frozen=True, slots=True)
-class _Promise:
-    """A change that fits, what it makes of the goal, and what its chips hold: a part of a plan."""
-
-    change: _Change
-    value: float
-    memory: tuple[Footprint, ...]
-
-
 def _best(now: Planned, goal: Goal, kind: LeverKind, changes: Iterator[_Change]) -> Lever | None:
     """The change of one kind that brings most; the first of equals. Only that one is planned."""
-    found = [promise for change in changes if (promise := _promise(now, goal, change))]
-    ranked = sorted(found, key=lambda promise: promise.value, reverse=True)
-    levers = (_planned(now, goal, kind, promise) for promise in ranked)
-    return next((lever for lever in levers if lever is not None), None)
+    promised = [(_promise(now, goal, change), change) for change in changes]
+    ranked = [(value, change) for value, change in promised if value is not None]
+    for _, change in sorted(ranked, key=lambda pair: pair[0], reverse=True):
+        memory = _memory_if_it_fits(change.case)
+        lever = _planned(now, goal, kind, change, memory) if memory else None
+        if lever is not None:
+            return lever
+    return None
 
 
 def _lever(now: Planned, goal: Goal, kind: LeverKind, change: _Change, least: float) -> Lever | None:
-    """The change with its effect; None where it does not work or brings less than it must."""
-    promise = _promise(now, goal, change, least)
-    return None if promise is None else _planned(now, goal, kind, promise)
+    """The change with its effect; None where it does not work or brings less than it must.
 
-
-def _promise(now: Planned, goal: Goal, change: _Change, least: float = _LEAST_EFFECT) -> _Promise | None:
-    """The change if it fits and improves the goal so much; a third of a plan says that."""
-    memory = change.case.memory()
-    need = fullest(list(memory))
-    if need.fits is not None and not need.fits:
+    Memory comes first: of the chips and splits that are tried one by one, many are too small.
+    """
+    memory = _memory_if_it_fits(change.case)
+    if not memory or _promise(now, goal, change, least) is None:
         return None
-    value, old = _after(goal, change.case, need), value_of(goal, now)
-    if value is None or (old is not None and value / old < least):
-        return None
-    return _Promise(change, value, memory)
+    return _planned(now, goal, kind, change, memory)
 
 
-def _after(goal: Goal, case: Case, need: Footprint) -> float | None:
+def _memory_if_it_fits(case: Case) -> tuple[Footprint, ...]:
+    """What a chip of each stage holds; empty where that is more than it can."""
+    memory = case.memory()
+    fits = fullest(list(memory)).fits
+    return memory if fits is None or fits else ()
+
+
+def _promise(now: Planned, goal: Goal, change: _Change, least: float = _LEAST_EFFECT) -> float | None:
+    """What the change makes of the goal if it fits, and None where that is too little.
+
+    It needs a third of a plan.
+    """
+    value, old = _if_it_fits(goal, change.case), value_of(goal, now)
+    return None if value is None or (old is not None and value / old < least) else value
+
+
+def _if_it_fits(goal: Goal, case: Case) -> float | None:
     """What ``value_of`` will say of a plan that fits."""
     try:
         if goal == "fit":
+            need = fullest(list(case.memory()))
             return None if need.capacity_bytes is None else need.capacity_bytes / float(need.total_bytes)
         if goal == "ttft":
             return 1 / case.ttft_s()
@@ -162,10 +167,11 @@ def _after(goal: Goal, case: Case, need: Footprint) -> float | None:
     return 1 / step_s if goal == "tpot" else case.replicas * case.scenario.batch / step_s
 
 
-def _planned(now: Planned, goal: Goal, kind: LeverKind, promise: _Promise) -> Lever | None:
-    """The whole plan of a promise; None where it turns out to have no times."""
-    change = promise.change
-    after = change.case.planned(promise.memory)
+def _planned(
+    now: Planned, goal: Goal, kind: LeverKind, change: _Change, memory: tuple[Footprint, ...]
+) -> Lever | None:
+    """The whole plan of a change that promises enough; None where it turns out to have no times."""
+    after = change.case.planned(memory)
     value, old = value_of(goal, after), value_of(goal, now)
     if after.plan.ttft_s is None or value is None:
         return None

@@ -109,7 +109,7 @@ def mean_step_s(
     """
 
     def step_s(context: NDArray[np.float64]) -> NDArray[np.float64]:
-        users = np.asarray(batch, np.float64)[..., None]
+        users = beside_contexts(batch)
         table = operators(model, batch=users, new_tokens=1, context=context, weights=weights, kv=kv)
         return step_time(table, machine)
 
@@ -140,6 +140,11 @@ def sampled_contexts(input_tokens: Number, output_tokens: Number) -> NDArray[np.
     last = np.maximum(np.asarray(output_tokens, np.float64) - 2, 0)
     first = np.asarray(input_tokens, np.float64)[..., None] + 1
     return np.asarray(first + last[..., None] * _SHARES)
+
+
+def beside_contexts(batch: Number) -> Number:
+    """A batch for steps at ``sampled_contexts``: a sweep gets their axis, one number is fastest as it is."""
+    return float(batch) if np.ndim(batch) == 0 else np.asarray(batch, np.float64)[..., None]
 
 
 def mean_of_steps(seconds: NDArray[np.float64], output_tokens: Number) -> NDArray[np.float64]:

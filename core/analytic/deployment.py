@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.answer import Speed, end_to_end_s, mean_over_answer, tokens_per_s
+from core.analytic.answer import Speed, beside_contexts, end_to_end_s, mean_over_answer, tokens_per_s
 from core.analytic.latency import step_time
 from core.analytic.machine import Machine
 from core.analytic.parallel import ParallelPlan, Stage, device_operators, each_stage, stages
@@ -182,7 +182,7 @@ def mean_step_s(
             machine,
             plan,
             "decode",
-            batch=np.asarray(batch, np.float64)[..., None],
+            batch=beside_contexts(batch),
             new_tokens=1,
             context=context,
             weights=weights,

@@ -60,15 +60,25 @@ def _plain_layer(width: int, inner: int) -> int:
 
 
 def _siglip(table: Fields, outer: Fields, hidden_size: int) -> int:
-    """SigLIP with Gemma 3's projection: patches, positions, layers, a last norm."""
+    """SigLIP with the projection behind it: patches, positions, layers, a last norm."""
     width, inner = table.count("hidden_size"), table.count("intermediate_size")
     patch = table.count("patch_size")
     places = (table.count("image_size") // patch) ** 2
     embedding = (3 * patch**2 + 1) * width + places * width
     layers = table.count("num_hidden_layers") * _plain_layer(width, inner)
-    projection = width * hidden_size + width if (outer.text("model_type") or "").startswith("gemma3") else 0
     pooling = _plain_layer(width, inner) - width if table.flag("vision_use_head", default=True) else 0
-    return embedding + layers + 2 * width + projection + pooling
+    return embedding + layers + 2 * width + _siglip_projection(width, outer, hidden_size) + pooling
+
+
+def _siglip_projection(width: int, outer: Fields, hidden_size: int) -> int:
+    """Gemma 3's has a norm, PaliGemma's a bias; of others it is said that theirs is not counted."""
+    kind = outer.text("model_type") or ""
+    if kind.startswith("gemma3"):
+        return width * hidden_size + width
+    if kind.startswith("paligemma"):
+        return (width + 1) * hidden_size
+    outer.notes.append("The projection from the vision encoder is not counted: its layout is not known here.")
+    return 0
 
 
 def _gemma4(table: Fields, _: Fields, hidden_size: int) -> int:

@@ -262,3 +262,21 @@ def test_a_gated_recurrence_keeps_a_value_a_channel() -> None:
         read_config({**config, "block_types": ["conv"]})
     with pytest.raises(ConfigError, match="must divide lru_width; got 4 and 65"):
         read_config({**config, "lru_width": 65})
+
+
+def test_a_projection_that_is_not_counted_is_said() -> None:
+    siglip = {
+        "model_type": "siglip_vision_model",
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "patch_size": 4,
+    }
+    vision = {**siglip, "num_hidden_layers": 1, "image_size": 8, "vision_use_head": False}
+    nested = {"vision_config": vision, "text_config": {**SIZES, "model_type": "gemma"}}
+    known, unknown = (read_config({**nested, "model_type": kind}) for kind in ("paligemma", "my_own"))
+    sizes = [spec.towers[0].parameters or 0 for spec in (known, unknown)]
+    assert sizes[0] - sizes[1] == (32 + 1) * 64
+    said = [
+        any("projection from the vision encoder" in note for note in spec.notes) for spec in (known, unknown)
+    ]
+    assert said == [False, True]

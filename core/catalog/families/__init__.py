@@ -39,6 +39,7 @@ READERS: Final[Mapping[str, Reader]] = {
         llama.phi3,
         llama.qkv_biased,
         llama.glm4,
+        llama.glm4v,
         llama.olmo,
         llama.olmo2,
         llama.exaone4,

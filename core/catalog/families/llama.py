@@ -141,6 +141,11 @@ def glm4(fields: Fields) -> Decoder:
     return with_norms(qkv_biased(fields), SANDWICH_NORMS)
 
 
+def glm4v(fields: Fields) -> Decoder:
+    """GLM-4.1V: GLM-4 whose queries, keys and values always have a bias."""
+    return glm4(fields.over({"attention_bias": True}))
+
+
 def with_norms(decoder: Decoder, norms: tuple[str, ...], norm: Norm = RMS_NORM) -> Decoder:
     """The same decoder with other norms in each layer."""
     made = {layer: replace(layer, norms=norms, norm=norm) for layer in dict.fromkeys(decoder.layers)}

@@ -280,3 +280,18 @@ def test_a_projection_that_is_not_counted_is_said() -> None:
         any("projection from the vision encoder" in note for note in spec.notes) for spec in (known, unknown)
     ]
     assert said == [False, True]
+
+
+@pytest.mark.parametrize(("outer", "text"), [("glm4v_moe", "glm4_moe"), ("glm4v", "glm4")])
+def test_glms_that_see_have_the_text_model_of_those_that_do_not(outer: str, text: str) -> None:
+    experts = {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "head_dim": 16}
+    sizes = {
+        **SIZES,
+        **experts,
+        "moe_intermediate_size": 32,
+        "first_k_dense_replace": 1,
+        "attention_bias": True,
+    }
+    nested = read_config({"model_type": outer, "text_config": {**sizes, "model_type": f"{outer}_text"}})
+    assert same_model(nested, read_config({**sizes, "model_type": text}))
+    assert not any("not known here" in note for note in nested.notes)

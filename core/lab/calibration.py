@@ -16,9 +16,10 @@ from core.analytic.machine import Machine, Rate
 from core.analytic.table import Kind
 from core.catalog.accelerator import THIS_COMPUTER
 from core.lab.checked_json import Reader, utc_time
+from core.lab.pace import Pace
 
 SCHEMA: Final = "llm-inference-lab/calibration"
-VERSION: Final = 2
+VERSION: Final = 3
 _WHAT: Final = "A calibration"
 _KINDS: Final[tuple[Kind, ...]] = (
     "lookup",
@@ -31,8 +32,8 @@ _KINDS: Final[tuple[Kind, ...]] = (
     "sample",
 )
 _POSITIVE: Final = 1e-12
-#: The farthest that the speed of memory is followed, either way, before a machine counts as another.
-_FARTHEST: Final = 2.0
+#: Kinds whose calls on few rows wait for memory to deliver what they read.
+READING_KINDS: Final[frozenset[Kind]] = frozenset({"linear", "attention"})
 
 Depth = Literal["quick", "full"]
 
@@ -105,8 +106,8 @@ class Calibration:
         duration_s: what it took. threads: the computing threads it chose, used for runs since.
         capacity_bytes: memory a job may use.
         bandwidths: read and copy by working set, small to large.
-        checked_bytes_per_s: what the short check of reading gave, the median beside all measurements;
-            the same check is made beside each run, so the two can be compared.
+        pace: what the short checks gave, the median beside all measurements; the same checks are made
+            beside each run, so that the two can be compared.
         peak_flops_per_s: the best matrix product by compute format.
         rates: one for each kind and format. step_fixed_s: of a step besides its operators.
         noisy: why the numbers deserve less trust; empty on a quiet host.
@@ -119,7 +120,7 @@ class Calibration:
     threads: int
     capacity_bytes: float
     bandwidths: tuple[SizedBandwidth, ...]
-    checked_bytes_per_s: float
+    pace: Pace
     peak_flops_per_s: dict[str, float]
     rates: tuple[MeasuredRate, ...]
     step_fixed_s: float
@@ -156,27 +157,25 @@ class Calibration:
             notes=tuple(f"The calibration is noisy: {reason}." for reason in self.noisy),
         )
 
-    def at_bandwidth(self, checked_bytes_per_s: float) -> Calibration:
-        """The same machine where memory is read at another speed than when it was calibrated.
+    def at_pace(self, now: Pace) -> Calibration:
+        """The same machine where memory or cores are faster or slower than when it was calibrated.
 
-        Machines share their memory with neighbours, so its speed changes within minutes. Each byte of
-        weights then takes as much longer as a byte of plain reading does:
-        ``1 / rate_now = 1 / rate + 1 / checked_now - 1 / checked_then``. Everything else stays: fixed
-        costs, arithmetic, and what lies in caches.
+        Bytes of weights and of the KV cache take as long as ``Pace.seconds_at`` says, fixed costs and
+        small operators follow the call; the arithmetic of many rows stays.
 
         Args:
-            checked_bytes_per_s: what the check beside the run gave.
+            now: what the checks beside the run gave; followed up to twice as fast, and half.
         """
-        farthest = _FARTHEST * self.checked_bytes_per_s
-        now = min(max(checked_bytes_per_s, self.checked_bytes_per_s / _FARTHEST), farthest)
-        longer_s = 1 / now - 1 / self.checked_bytes_per_s
+        now = self.pace.towards(now)
         last = self.bandwidths[-1]
-        read = replace(last, read_bytes_per_s=last.read_bytes_per_s * now / self.checked_bytes_per_s)
+        faster = now.read_bytes_per_s / self.pace.read_bytes_per_s
+        read = replace(last, read_bytes_per_s=last.read_bytes_per_s * faster)
         return replace(
             self,
             bandwidths=(*self.bandwidths[:-1], read),
-            checked_bytes_per_s=now,
-            rates=tuple(_read_longer(row, longer_s) if row.kind == "linear" else row for row in self.rates),
+            pace=now,
+            rates=tuple(_at_pace(row, self.pace, now) for row in self.rates),
+            step_fixed_s=self.step_fixed_s * now.call_s / self.pace.call_s,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -202,7 +201,7 @@ class Calibration:
             threads=reader.whole("threads", 1, 4096),
             capacity_bytes=reader.number("capacity_bytes", 1),
             bandwidths=tuple(_bandwidth(item) for item in reader.objects("bandwidths")),
-            checked_bytes_per_s=reader.number("checked_bytes_per_s", 1),
+            pace=Pace.from_reader(reader.inner("pace")),
             peak_flops_per_s=reader.number_map("peak_flops_per_s", 1),
             rates=tuple(_measured_rate(item) for item in reader.objects("rates")),
             step_fixed_s=reader.number("step_fixed_s", 0, 10),
@@ -216,10 +215,14 @@ class Calibration:
         return calibration
 
 
-def _read_longer(row: MeasuredRate, longer_s: float) -> MeasuredRate:
-    """A rate whose every byte takes ``longer_s`` more; at most twice as fast as it was."""
-    byte_s = 1 / row.rate.bytes_per_s
-    return replace(row, rate=replace(row.rate, bytes_per_s=1 / max(byte_s + longer_s, byte_s / _FARTHEST)))
+def _at_pace(row: MeasuredRate, then: Pace, now: Pace) -> MeasuredRate:
+    rate = row.rate
+    byte_s = then.seconds_at(now, 1 / rate.bytes_per_s, 1.0 if row.kind in READING_KINDS else 0.0)
+    factor = 1 / (byte_s * rate.bytes_per_s)
+    # A single row waits for its bytes; its FLOP/s are what those bytes allow.
+    flops = tuple(f * factor if n == 1 else f for n, f in zip(rate.rows, rate.flops_per_s, strict=True))
+    fixed_s = rate.fixed_s * now.call_s / then.call_s
+    return replace(row, rate=replace(rate, fixed_s=fixed_s, bytes_per_s=1 / byte_s, flops_per_s=flops))
 
 
 def _fingerprint(reader: Reader) -> Fingerprint:

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from core.analytic.machine import Rate
 from core.analytic.table import Kind
-from core.lab.calibration import MeasuredRate
+from core.lab.calibration import READING_KINDS, MeasuredRate
+from core.lab.pace import Pace
 
 #: A rate that never limits: where nothing is moved, or where more bytes took no more time.
 UNLIMITED: Final = 1e15
@@ -41,7 +42,7 @@ class Sample:
 
     Attributes:
         rows: of the matrix product, or tokens. num_bytes, flops: of one call, as the operator table
-            counts them. spread: half of p10 to p90 over the median.
+            counts them. spread: half of p10 to p90 over the median. pace: of the machine then.
     """
 
     operator: str
@@ -52,6 +53,16 @@ class Sample:
     flops: float
     seconds: float
     spread: float
+    pace: Pace
+
+
+def at_pace(sample: Sample, now: Pace) -> Sample:
+    """What the sample would have been at another pace; the arithmetic of many rows stays as it was."""
+    reads = sample.kind in READING_KINDS
+    if reads and sample.rows > 1:
+        return sample
+    seconds = sample.pace.seconds_at(now, sample.seconds, sample.num_bytes if reads else 0.0)
+    return replace(sample, seconds=seconds, pace=now)
 
 
 def merged(samples: Sequence[Sample]) -> list[Sample]:

@@ -28,7 +28,7 @@ from core.storage import write_atomically
 from core.units import MB
 
 SCHEMA: Final = "llm-inference-lab/run"
-VERSION: Final = 1
+VERSION: Final = 2
 MOST_BYTES: Final = MB
 STOP_REASONS: Final = ("end", "length", "stopped")
 _WHAT: Final = "A run record"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.lab.checked_json import Reader
+from core.lab.pace import Pace
 
 PHASES: Final = ("prefill", "decode")
 
@@ -60,13 +61,13 @@ class HostRecord:
 
 @dataclass(frozen=True, slots=True)
 class LoadRecord:
-    """Who else used the host: parts of all processor time, and the bandwidth beside the run."""
+    """Who else used the host: parts of all processor time, and the pace before and after the run."""
 
     others: float
     steal: float
     duration_s: float
-    bandwidth_before_bytes_per_s: float
-    bandwidth_after_bytes_per_s: float
+    before: Pace
+    after: Pace
 
     @classmethod
     def from_reader(cls, reader: Reader) -> LoadRecord:
@@ -75,14 +76,14 @@ class LoadRecord:
             others=reader.number("others", 0, 1),
             steal=reader.number("steal", 0, 1),
             duration_s=reader.number("duration_s", 0, 1e6),
-            bandwidth_before_bytes_per_s=reader.number("bandwidth_before_bytes_per_s", 1),
-            bandwidth_after_bytes_per_s=reader.number("bandwidth_after_bytes_per_s", 1),
+            before=Pace.from_reader(reader.inner("before")),
+            after=Pace.from_reader(reader.inner("after")),
         )
 
     @property
     def bandwidth_bytes_per_s(self) -> float:
         """The ceiling that held during the run: the better of the two checks."""
-        return max(self.bandwidth_before_bytes_per_s, self.bandwidth_after_bytes_per_s)
+        return max(self.before.read_bytes_per_s, self.after.read_bytes_per_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,8 +139,8 @@ def _read(calibration: Calibration, index: int) -> MeasuredRow:
 def memory_read(runs: Sequence[RunRecord]) -> MeasuredRow:
     """Reading beyond every cache: the calibration's check, and the same check before and after the run."""
     load, calibration = runs[0].load, runs[0].calibration
-    both = sorted((load.bandwidth_before_bytes_per_s, load.bandwidth_after_bytes_per_s))
-    rates = (calibration.checked_bytes_per_s, load.bandwidth_bytes_per_s, *both)
+    both = sorted((load.before.read_bytes_per_s, load.after.read_bytes_per_s))
+    rates = (calibration.pace.read_bytes_per_s, load.bandwidth_bytes_per_s, *both)
     size = format_gb(calibration.bandwidths[-1].working_set_bytes)
     return MeasuredRow(*(Amount(rate / GB, "GB/s") for rate in rates), about=f"{size}, beside the run")
 

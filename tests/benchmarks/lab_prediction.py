@@ -8,7 +8,8 @@ from typing import Final
 from core.lab import bench
 from core.lab.client import LabClient
 from core.lab.compare import TPOT_TOLERANCE, TTFT_TOLERANCE
-from core.units import format_gb
+from core.lab.pace import Pace
+from core.units import format_gb, format_seconds
 from tests.benchmarks.figure import Figure, machine_in_words, report
 
 _PERCENT: Final = 100
@@ -30,10 +31,9 @@ def measure() -> list[Figure]:
 def _figures(row: bench.Row, note: str) -> list[Figure]:
     record, comparison = row.record, row.comparison
     where = f"{record.request.weights} at {record.prediction.prompt_tokens:,}"
-    load, calibrated = record.load, record.calibration.checked_bytes_per_s
-    reads = (load.bandwidth_before_bytes_per_s, load.bandwidth_after_bytes_per_s)
+    load, calibrated = record.load, record.calibration.pace
     conditions = (
-        f"memory {' then '.join(map(_rate, reads))} and {_rate(calibrated)} when calibrated, "
+        f"{_pace(load.before)} before, {_pace(load.after)} after, {_pace(calibrated)} when calibrated, "
         f"embedded model, {record.host.threads} threads, {machine_in_words()}, "
         f"{len(record.measured.decode_repeats_s)} steps and {len(record.measured.prefill_repeats_s)} "
         f"prefills, {note}; run noisy: {'; '.join(record.noisy) or 'no'}"
@@ -47,8 +47,8 @@ def _figures(row: bench.Row, note: str) -> list[Figure]:
     return figures
 
 
-def _rate(bytes_per_s: float) -> str:
-    return f"{format_gb(bytes_per_s)}/s"
+def _pace(pace: Pace) -> str:
+    return f"memory {format_gb(pace.read_bytes_per_s)}/s and a call {format_seconds(pace.call_s)}"
 
 
 if __name__ == "__main__":

@@ -7,12 +7,14 @@ from core.analytic.step_record import StepRecord
 from core.analytic.table import Kind
 from core.catalog.models import model
 from core.lab.calibration import Calibration, Fingerprint, MeasuredRate, SizedBandwidth
+from core.lab.pace import Pace
 from core.lab.predict import predict
 from core.lab.record import RunRecord
 from core.lab.record_parts import HostRecord, LoadRecord, Measured
 from core.lab.request import RunRequest
 from core.units import GB, MB
 
+CALL_S = 2e-6
 FINGERPRINT = Fingerprint("A processor", 2, "cpu", "", "2.13.0")
 READ_BYTES_PER_S = 30 * GB
 PROMPT_TOKENS = 12
@@ -38,7 +40,7 @@ def calibration(bytes_per_s: float = READ_BYTES_PER_S) -> Calibration:
             SizedBandwidth(4 * MB, 90e9, 50e9),
             SizedBandwidth(400 * MB, bytes_per_s, bytes_per_s / 2),
         ),
-        checked_bytes_per_s=bytes_per_s,
+        pace=Pace(bytes_per_s, CALL_S),
         peak_flops_per_s={"fp32": 100e9, "bf16": 200e9},
         rates=(*linears, *(measured_rate(kind, "*") for kind in others)),
         step_fixed_s=1e-4,
@@ -82,7 +84,9 @@ def record(slowness: float = 1.0, **changes: object) -> RunRecord:
         stop_reason="length",
         steps=steps,
         measured=measured,
-        load=LoadRecord(0.02, 0.0, 1.5, READ_BYTES_PER_S * 0.98, READ_BYTES_PER_S * 0.97),
+        load=LoadRecord(
+            0.02, 0.0, 1.5, Pace(READ_BYTES_PER_S * 0.98, CALL_S), Pace(READ_BYTES_PER_S * 0.97, CALL_S)
+        ),
     )
     return replace(whole, **changes)  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from core.errors import RecordError
 from core.lab import calibration_file
 from core.lab.calibration import Calibration
+from core.lab.pace import Pace
 from core.units import GB
 from tests.lab.examples import FINGERPRINT, calibration
 
@@ -116,23 +117,57 @@ def test_the_machine_has_what_was_measured() -> None:
     assert machine.notes == ("The calibration is noisy: other programs used 40% of the processors.",)
 
 
-def test_slower_memory_makes_every_byte_take_as_much_longer_and_nothing_else() -> None:
+def test_slower_memory_makes_the_reading_part_of_a_byte_take_as_much_longer_and_nothing_else() -> None:
     then = calibration()
-    now = then.at_bandwidth(20 * GB)
+    now = then.at_pace(replace(then.pace, read_bytes_per_s=20 * GB))
     for before, after in zip(then.rates, now.rates, strict=True):
-        if before.kind == "linear":
-            assert 1 / after.rate.bytes_per_s == pytest.approx(1 / 20e9 + 1 / 20e9 - 1 / 30e9)
+        if before.kind in {"linear", "attention"}:
+            reading_s = min(1 / 30e9, 1 / before.rate.bytes_per_s)
+            expected_s = 1 / before.rate.bytes_per_s + reading_s / 2
+            assert 1 / after.rate.bytes_per_s == pytest.approx(expected_s)
             assert after.rate.fixed_s == before.rate.fixed_s
-            assert after.rate.flops_per_s == before.rate.flops_per_s
+            assert after.rate.flops_per_s[1:] == before.rate.flops_per_s[1:]
         else:
-            assert after == before
+            assert after.rate.bytes_per_s == pytest.approx(before.rate.bytes_per_s)
+    assert now.step_fixed_s == then.step_fixed_s
     assert now.read_bytes_per_s == pytest.approx(20 * GB)
-    assert then.at_bandwidth(30 * GB) == then
+    assert then.at_pace(then.pace) == then
 
 
-@given(st.floats(1, 1e15))
-def test_whatever_the_check_gave_the_machine_stays_within_twice_itself(checked: float) -> None:
-    now = calibration().at_bandwidth(checked)
-    assert 15 * GB <= now.checked_bytes_per_s <= 60 * GB
+def test_slower_calls_make_everything_take_longer_but_reading_and_the_arithmetic_of_many_rows() -> None:
+    then = calibration()
+    now = then.at_pace(replace(then.pace, call_s=1.5 * then.pace.call_s))
+    for before, after in zip(then.rates, now.rates, strict=True):
+        assert after.rate.fixed_s == pytest.approx(1.5 * before.rate.fixed_s)
+        assert after.rate.flops_per_s[1:] == before.rate.flops_per_s[1:]
+        slower = before.rate.bytes_per_s / after.rate.bytes_per_s
+        reading = 30e9 / before.rate.bytes_per_s if before.kind in {"linear", "attention"} else 1.5
+        assert min(reading, 1.0) <= slower <= 1.5 + 1e-9
+    assert now.step_fixed_s == pytest.approx(1.5 * then.step_fixed_s)
+
+
+def test_a_single_row_follows_its_bytes() -> None:
+    rate = replace(calibration().rates[0].rate, rows=(1.0, 16.0), flops_per_s=(40e9, 300e9))
+    then = replace(calibration(), rates=(replace(calibration().rates[0], rate=rate),))
+    (row,) = then.at_pace(replace(then.pace, read_bytes_per_s=40 * GB)).rates
+    faster = row.rate.bytes_per_s / rate.bytes_per_s
+    assert faster > 1
+    assert row.rate.flops_per_s == pytest.approx((40e9 * faster, 300e9))
+
+
+@given(st.floats(1, 1e15), st.floats(1e-9, 1))
+def test_whatever_the_checks_gave_the_machine_stays_within_twice_itself(read: float, call_s: float) -> None:
+    now = calibration().at_pace(Pace(read, call_s))
+    assert 15 * GB <= now.pace.read_bytes_per_s <= 60 * GB
     assert all(row.rate.bytes_per_s <= 40e9 for row in now.rates if row.kind == "linear")
     assert Calibration.from_json(now.to_json()) == now
+
+
+@given(st.floats(1e-6, 1), st.floats(0, 1e9), st.floats(1e9, 1e11), st.floats(1e-7, 1e-5))
+def test_there_and_back_is_the_same_time(seconds: float, size: float, read: float, call_s: float) -> None:
+    then = Pace(20e9, 2e-6)
+    now = then.towards(Pace(read, call_s))
+    there = then.seconds_at(now, seconds, size)
+    if size / then.read_bytes_per_s < seconds:
+        assert now.seconds_at(then, there, size) == pytest.approx(seconds)
+    assert seconds / 2 - 1e-12 <= there <= 2 * seconds + 1e-12

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.lab.compare import compare
+from core.lab.pace import Pace
 from core.lab.record import RunRecord
 from core.lab.record_parts import LoadRecord
 from tests.lab.examples import READ_BYTES_PER_S, record
@@ -72,7 +73,7 @@ def test_a_run_without_a_profile_says_that_it_cannot_tell() -> None:
 
 
 def test_memory_that_became_slower_is_no_reason_for_a_faster_run() -> None:
-    load = LoadRecord(0.02, 0.0, 1.5, READ_BYTES_PER_S * 0.6, READ_BYTES_PER_S * 0.55)
+    load = LoadRecord(0.02, 0.0, 1.5, Pace(READ_BYTES_PER_S * 0.6, 2e-6), Pace(READ_BYTES_PER_S * 0.55, 2e-6))
     assert "Memory reads" not in compare(record(slowness=0.5, load=load)).sentence
 
 

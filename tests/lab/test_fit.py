@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from core.analytic.table import Kind
 from core.lab.calibration import MeasuredRate
-from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, fit_rates, merged, scaled
+from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, at_pace, fit_rates, merged, scaled
+from core.lab.pace import Pace
 
 FIXED_S, BYTES_PER_S = 20e-6, 10e9
+PACE = Pace(30e9, 2e-6)
 FLOPS_PER_S = {1: 20e9, 16: 50e9, 256: 100e9}
 
 
@@ -20,11 +22,13 @@ def seconds(rows: int, num_bytes: float, flops: float) -> float:
 
 def linear(rows: int, features: int, operator: str = "qkv") -> Sample:
     num_bytes, flops = float(features**2), 2.0 * rows * features**2
-    return Sample(operator, "linear", "int8", rows, num_bytes, flops, seconds(rows, num_bytes, flops), 0.02)
+    return Sample(
+        operator, "linear", "int8", rows, num_bytes, flops, seconds(rows, num_bytes, flops), 0.02, PACE
+    )
 
 
 def streaming(kind: Kind, operator: str, format: str, num_bytes: float) -> Sample:
-    return Sample(operator, kind, format, 1, num_bytes, 0.0, seconds(1, num_bytes, 0.0), 0.05)
+    return Sample(operator, kind, format, 1, num_bytes, 0.0, seconds(1, num_bytes, 0.0), 0.05, PACE)
 
 
 SAMPLES = [linear(rows, features) for rows in FLOPS_PER_S for features in (256, 512, 1024, 2048)]
@@ -107,3 +111,13 @@ def test_one_slow_round_of_three_changes_nothing() -> None:
     slow = [replace(sample, seconds=3 * sample.seconds) for sample in SAMPLES]
     assert merged([*SAMPLES, *slow, *SAMPLES]) == merged(SAMPLES)
     assert len(merged(SAMPLES)) == len(SAMPLES), "each size is a sample of its own"
+
+
+def test_a_sample_taken_at_a_slow_moment_counts_as_it_would_have_been_at_the_usual_pace() -> None:
+    slow = Pace(15e9, 3e-6)
+    norm = replace(streaming("norm", "mlp_norm", "bf16", 2e3), pace=slow)
+    assert at_pace(norm, PACE).seconds == pytest.approx(norm.seconds / 1.5)
+    row, rows = replace(linear(1, 1024), pace=slow), replace(linear(16, 1024), pace=slow)
+    reading_s = row.num_bytes / 15e9
+    assert at_pace(row, PACE).seconds == pytest.approx(reading_s / 2 + (row.seconds - reading_s) / 1.5)
+    assert at_pace(rows, PACE) == rows

@@ -5,15 +5,22 @@ import pytest
 from core.lab.host import HostLoad, LoadProbe, cpu_name, physical_cores, usable_cores
 from core.lab.limits import Limits, memory_bytes
 from core.lab.noise import noise
+from core.lab.pace import Pace
 from core.lab.record_parts import LoadRecord
 from core.lab.timing import Spread, agrees, spread, warm_up
 
 QUIET = Spread(1.0, 0.98, 1.03, 30)
-CALIBRATED = 30e9
+CALIBRATED = Pace(30e9, 2e-6)
 
 
-def load(others: float = 0.02, steal: float = 0.0, before: float = 29e9, after: float = 28e9) -> LoadRecord:
-    return LoadRecord(others, steal, 2.0, before, after)
+def load(
+    others: float = 0.02,
+    steal: float = 0.0,
+    before: float = 29e9,
+    after: float = 28e9,
+    call_after_s: float = 2e-6,
+) -> LoadRecord:
+    return LoadRecord(others, steal, 2.0, Pace(before, 2.1e-6), Pace(after, call_after_s))
 
 
 def test_a_quiet_run_has_no_reason() -> None:
@@ -28,6 +35,7 @@ def test_a_quiet_run_has_no_reason() -> None:
         (load(steal=0.08), QUIET, "the hypervisor gave 8% of the processors to other machines"),
         (load(after=15e9), QUIET, "memory bandwidth moved between 15.0 GB/s and 29.0 GB/s"),
         (load(before=15e9, after=16e9), QUIET, "memory reads 16.0 GB/s, and 30.0 GB/s when calibrated"),
+        (load(call_after_s=1.2e-6), QUIET, "a small call took 1.20 µs and 2.10 µs beside the run"),
         (load(), Spread(1.0, 0.9, 1.5, 30), "repeated steps scattered by 30%"),
     ],
 )

@@ -107,7 +107,7 @@ def test_a_record_that_no_longer_adds_up_is_refused_even_with_a_new_checksum(
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("version",), 2, "a whole number from 1 to 1 at 'version'"),
+        (("version",), 1, "a whole number from 2 to 2 at 'version'"),
         (("schema",), "another/run", "one of llm-inference-lab/run at 'schema'"),
         (("created_at",), "yesterday", "an ISO time at 'created_at'"),
         (("created_at",), "2026-11-29T12:00:00+02:00", "an ISO time in UTC"),

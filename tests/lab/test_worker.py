@@ -22,6 +22,7 @@ from core.lab.compare import compare
 from core.lab.host import HostLoad
 from core.lab.job import JobState
 from core.lab.limits import Limits
+from core.lab.pace import Pace
 from core.lab.predict import predict
 from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
@@ -100,7 +101,7 @@ def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: 
     record = RunRecord.from_json(run(job, REQUEST, engine, bench))
     assert loads(dumps(record)) == record
     assert record.output_tokens == 6
-    machine = bench.calibration.at_bandwidth(record.load.bandwidth_before_bytes_per_s).machine()
+    machine = bench.calibration.at_pace(record.load.before).machine()
     assert record.prediction == predict(REQUEST, 5, engine.spec, machine)
     streamed = [message for message in messages(sink) if message["type"] == "step"]
     assert len(streamed) == 6
@@ -204,22 +205,29 @@ def whole_steps(step: calibrate_module._Step) -> tuple[MeasuredRate, float]:
 
 
 CALLS = (("mlp_norm", "bf16"),) * 400
+PACE = Pace(30e9, 2e-6)
 
 
 def test_what_a_step_takes_besides_its_operators_is_its_fixed_cost() -> None:
-    rate, step_fixed_s = whole_steps(calibrate_module._Step(0.010, 0.0098, CALLS, clock_s=1e-6))
+    rate, step_fixed_s = whole_steps(calibrate_module._Step(0.010, 0.0098, CALLS, 1e-6, PACE))
     assert step_fixed_s == pytest.approx(0.0006)
     assert rate.rate.fixed_s == pytest.approx(4e-6)
 
 
+def test_a_step_of_a_slow_moment_counts_as_at_the_usual_pace() -> None:
+    step = calibrate_module._Step(0.015, 0.0147, CALLS, 1.5e-6, replace(PACE, call_s=3e-6))
+    _, step_fixed_s = whole_steps(step.at_pace(PACE))
+    assert step_fixed_s == pytest.approx(0.0006)
+
+
 def test_a_clock_that_seems_to_save_time_is_noise() -> None:
-    rate, step_fixed_s = whole_steps(calibrate_module._Step(0.009, 0.010, CALLS, clock_s=-1e-6))
+    rate, step_fixed_s = whole_steps(calibrate_module._Step(0.009, 0.010, CALLS, -1e-6, PACE))
     assert step_fixed_s == 0.0
     assert rate.rate.fixed_s == 5e-6
 
 
 def test_a_call_is_never_free() -> None:
-    rate, _ = whole_steps(calibrate_module._Step(0.009, 0.010, CALLS, clock_s=1.0))
+    rate, _ = whole_steps(calibrate_module._Step(0.009, 0.010, CALLS, 1.0, PACE))
     assert rate.rate.fixed_s > 0
 
 

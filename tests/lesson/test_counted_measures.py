@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.lab.pace import Pace
 from core.lesson.measures import MEASURES
 from tests.lab import examples
 
@@ -33,7 +34,7 @@ def test_reading_is_held_against_memory_alone() -> None:
 
 def test_memory_is_read_before_and_after_the_run() -> None:
     record = examples.record()
-    load = replace(record.load, bandwidth_before_bytes_per_s=24e9, bandwidth_after_bytes_per_s=27e9)
+    load = replace(record.load, before=Pace(24e9, 2e-6), after=Pace(27e9, 2e-6))
     row = MEASURES["memory_read"][0]([replace(record, load=load)])
     assert row is not None
     assert (row.predicted.text, row.measured.text) == ("30.0 GB/s", "27.0 GB/s")

@@ -10,7 +10,7 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -21,8 +21,9 @@ from core.engine.engine import Engine
 from core.errors import FormatError
 from core.lab.calibration import Calibration, MeasuredRate
 from core.lab.calibration_file import fingerprint
-from core.lab.fit import Sample, fit_rates, merged, scaled
+from core.lab.fit import Sample, at_pace, fit_rates, merged, scaled
 from core.lab.host import LoadProbe
+from core.lab.pace import Pace
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe, peak_flops_per_s
@@ -73,7 +74,7 @@ FULL: Final = Effort(
     3,
     (32, 512, 2048),
     7,
-    (2, 4, 8, 16, 64, 128, 256, 512),
+    (2, 4, 8, 16, 64, 256, 512),
     2,
     (768, 1024, 2048),
     2048,
@@ -92,7 +93,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
     engines = _engines(device, effort)
     samples: list[Sample] = []
     steps: list[_Step] = []
-    checks: list[float] = []
+    checks: list[Pace] = []
     turns = [engine for _ in range(effort.rounds) for engine in engines]
     for index, engine in enumerate(turns):
 
@@ -100,12 +101,15 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
             report(PHASE, (1 + index + part) / (2 + len(turns)))
 
         progress(0.0)
-        checks.append(memory.read_bytes_per_s())
-        timed, step = _measure(engine, effort, memory, progress)
-        samples += timed
-        steps.append(step)
+        turn = _measure(engine, effort, memory, progress)
+        samples += turn.samples
+        steps.append(turn.step)
+        checks += turn.checks
     report(PHASE, 1.0)
     kernels = {engine.weights: engine.kernels["gate_up"] for engine in engines}
+    usual = _usual(checks)
+    samples = [at_pace(sample, usual) for sample in samples]
+    steps = [step.at_pace(usual) for step in steps]
     rates, step_fixed_s = _whole_steps(fit_rates(merged(samples), kernels), steps)
     peaks |= _peaks_of_products(samples, peaks)
     return Calibration(
@@ -116,7 +120,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         threads=threads,
         capacity_bytes=float(device_memory_bytes(device)),
         bandwidths=bandwidths,
-        checked_bytes_per_s=statistics.median(checks),
+        pace=usual,
         peak_flops_per_s=peaks,
         rates=rates,
         step_fixed_s=step_fixed_s,
@@ -156,18 +160,46 @@ class _Step:
 
     Attributes:
         whole_s: the step as it runs in a generation. operators_s: the sum of its timed operators.
-        calls: (operator, format) of each. clock_s: added by timing, per call.
+        calls: (operator, format) of each. clock_s: added by timing, per call. pace: of the machine then.
     """
 
     whole_s: float
     operators_s: float
     calls: tuple[tuple[str, str], ...]
     clock_s: float
+    pace: Pace
 
     @property
     def fixed_s(self) -> float:
         """What a step costs besides its operators: planning, laying out, the end of the loop."""
         return self.whole_s - (self.operators_s - len(self.calls) * self.clock_s)
+
+    def at_pace(self, now: Pace) -> _Step:
+        """The same step where a call takes another time."""
+        factor = now.call_s / self.pace.call_s
+        return replace(
+            self,
+            whole_s=self.whole_s * factor,
+            operators_s=self.operators_s * factor,
+            clock_s=self.clock_s * factor,
+            pace=now,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One format, measured once."""
+
+    samples: list[Sample]
+    step: _Step
+    checks: list[Pace]
+
+
+def _usual(checks: list[Pace]) -> Pace:
+    return Pace(
+        statistics.median(check.read_bytes_per_s for check in checks),
+        statistics.median(check.call_s for check in checks),
+    )
 
 
 def _whole_steps(
@@ -186,9 +218,7 @@ def _whole_steps(
     return scaled(rates, 1 - part), max(spread([step.fixed_s for step in steps]).median_s, 0.0)
 
 
-def _measure(
-    engine: Engine, effort: Effort, memory: MemoryProbe, progress: Callable[[float], None]
-) -> tuple[list[Sample], _Step]:
+def _measure(engine: Engine, effort: Effort, memory: MemoryProbe, progress: Callable[[float], None]) -> _Turn:
     """All samples of one format: single tokens through all layers, many through a pair."""
     layers = range(engine.spec.num_layers)
     every = OperatorClock(engine, layers, memory.empty_caches, _WARMING if len(layers) > _WARMING else 0)
@@ -199,22 +229,26 @@ def _measure(
         *((narrow, tokens, tokens, effort.prefill_repeats) for tokens in effort.long_tokens),
     ]
     samples: list[Sample] = []
+    checks: list[Pace] = []
     for index, (clock, new_tokens, context, repeats) in enumerate(passes):
         progress((1 + index) / (2 + len(passes)))
-        samples += clock.samples(new_tokens, context, repeats)
-    return samples, _step(engine, effort)
+        if new_tokens == 1:
+            checks.append(memory.pace())
+        samples += clock.samples(new_tokens, context, repeats, checks[-1])
+    checks.append(memory.pace())
+    return _Turn(samples, _step(engine, effort, checks[-1]), checks)
 
 
-def _step(engine: Engine, effort: Effort) -> _Step:
+def _step(engine: Engine, effort: Effort, pace: Pace) -> _Step:
     """A step as it runs in a generation beside its operators, both with caches as they are."""
     clock = OperatorClock(engine, range(engine.spec.num_layers))
     context, repeats = effort.decode_contexts[0], effort.decode_repeats
     clock_s = spread(clock.clock_costs(1, context, repeats)).median_s
     # The last sample is the choice from a part of the logits, which no step makes.
-    samples = clock.samples(1, context, repeats)[:-1]
+    samples = clock.samples(1, context, repeats, pace)[:-1]
     whole = spread(engine.measure_steps(context, steps=repeats))
     calls = tuple((sample.operator, sample.format) for sample in samples)
-    return _Step(whole.median_s, sum(sample.seconds for sample in samples), calls, clock_s)
+    return _Step(whole.median_s, sum(sample.seconds for sample in samples), calls, clock_s, pace)
 
 
 def _scatter(rates: tuple[MeasuredRate, ...]) -> list[str]:

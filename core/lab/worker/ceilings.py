@@ -5,6 +5,7 @@ A ceiling is the best of several passes: whatever else runs can only make a pass
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +16,7 @@ import torch
 
 from core.engine.clock import synchronise
 from core.lab.calibration import SizedBandwidth
+from core.lab.pace import Pace
 from core.units import KIB, MB, MIB
 
 _CACHE_FILES: Final = "cpu0/cache/index*/size"
@@ -27,6 +29,9 @@ _MOST_BYTES: Final = 512 * MIB
 _GPU_BYTES: Final = 1024 * MIB
 _PASSES: Final = 10
 _CHECK_S: Final = 0.06
+_CALLS_S: Final = 0.03
+_CALLS: Final = 50
+_SMALL: Final = 576
 _FLOAT_BYTES: Final = 4
 _DTYPES: Final = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -45,6 +50,7 @@ class MemoryProbe:
         needed = _BEYOND_CACHE * last_level_cache_bytes()
         size = _GPU_BYTES if device == "cuda" else min(max(needed, _LEAST_BYTES), _MOST_BYTES)
         self._source = torch.ones(size // _FLOAT_BYTES, device=self.device)
+        self._small = torch.ones(_SMALL, device=self.device)
 
     def read_bytes_per_s(self) -> float:
         """Read the working set again and again for a moment; the best pass. Under 150 ms."""
@@ -53,6 +59,23 @@ class MemoryProbe:
         while time.perf_counter() < deadline:
             best_s = min(best_s, self._seconds(self._source.sum))
         return self._source.nbytes / best_s
+
+    def pace(self) -> Pace:
+        """Both short checks; about 100 ms."""
+        return Pace(self.read_bytes_per_s(), self.call_s())
+
+    def call_s(self) -> float:
+        """Seconds of adding two small tensors, the median over a moment."""
+        deadline = time.perf_counter() + _CALLS_S
+        times_s: list[float] = []
+        while time.perf_counter() < deadline:
+            times_s.append(self._seconds(self._some_calls) / _CALLS)
+        return statistics.median(times_s)
+
+    @torch.inference_mode()
+    def _some_calls(self) -> None:
+        for _ in range(_CALLS):
+            torch.add(self._small, self._small)
 
     def empty_caches(self) -> None:
         """Fill every cache with something else: what comes next is read from memory."""

@@ -24,6 +24,7 @@ from core.engine.engine import Engine
 from core.engine.sampling import Sampler, Sampling
 from core.engine.transformer import Pass
 from core.lab.fit import Sample
+from core.lab.pace import Pace
 from core.lab.timing import spread, warm_up
 
 _MOST_WARM_UP: Final = 6
@@ -78,10 +79,11 @@ class OperatorClock:
             _Timed(None, "sample", self._sample_part, 1 / _PARTS),
         ]
 
-    def samples(self, new_tokens: int, context: int, repeats: int) -> list[Sample]:
+    def samples(self, new_tokens: int, context: int, repeats: int, pace: Pace) -> list[Sample]:
         """Time ``repeats`` passes of ``new_tokens`` tokens at a context, one sample an operator.
 
-        What works on the last token alone is sampled where that is the only one.
+        What works on the last token alone is sampled where that is the only one. ``pace`` is the machine's
+        right before.
         """
         deadline = time.perf_counter() + _PATIENCE_S
         warm_up(lambda: sum(self._pass(new_tokens, context)), _MOST_WARM_UP)
@@ -96,7 +98,7 @@ class OperatorClock:
             if timed.layer not in tables:
                 tables[timed.layer] = self._table(timed.layer, new_tokens, context)
             if new_tokens == 1 or timed.name not in _LAST_TOKEN:
-                samples.append(_sample(tables[timed.layer], timed, seconds))
+                samples.append(_sample(tables[timed.layer], timed, seconds, pace))
         return samples
 
     def _sample(self, values: Pass) -> None:
@@ -154,7 +156,7 @@ class OperatorClock:
         )
 
 
-def _sample(table: Operators, timed: _Timed, seconds: Ordered[float]) -> Sample:
+def _sample(table: Operators, timed: _Timed, seconds: Ordered[float], pace: Pace) -> Sample:
     row = table.index(timed.name)
     summary = spread(seconds)
     return Sample(
@@ -166,4 +168,5 @@ def _sample(table: Operators, timed: _Timed, seconds: Ordered[float]) -> Sample:
         flops=float(table.flops[row]),
         seconds=summary.median_s,
         spread=summary.relative,
+        pace=pace,
     )

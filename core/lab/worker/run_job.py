@@ -1,7 +1,7 @@
 """One visitor's run: predict, generate in sight, then measure what was seen.
 
 Order matters. The first token must appear soon after Run is pressed, so before it there is only a
-short check of the memory bandwidth; repeats and the profile by operator come after the last token.
+short check of the machine's pace; repeats and the profile by operator come after the last token.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         RequestError: the prompt and the answer do not fit the model's context.
     """
     ids = engine.encode(request.prompt, raw=request.raw)
-    load, before = LoadProbe(), bench.memory.read_bytes_per_s()
-    machine = bench.calibration.at_bandwidth(before).machine()
+    load, before = LoadProbe(), bench.memory.pace()
+    machine = bench.calibration.at_pace(before).machine()
     prediction = predict(request, len(ids), engine.spec, machine)
     context.report("writing", 0.0)
     generation = _generate(context, request, engine, ids)
     measured = measure(engine, generation, context.report)
-    after = bench.memory.read_bytes_per_s()
+    after = bench.memory.pace()
     host = load.stop()
     record = RunRecord(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -66,9 +66,7 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         measured=measured,
         load=LoadRecord(host.others, host.steal, host.duration_s, before, after),
     )
-    reasons = noise(
-        record.load, record.step_spread, record.decode_spread, bench.calibration.checked_bytes_per_s
-    )
+    reasons = noise(record.load, record.step_spread, record.decode_spread, bench.calibration.pace)
     return replace(record, noisy=reasons).to_json()
 
 

@@ -101,10 +101,12 @@ def how_measured(record: RunRecord) -> str:
     if record.measured.tpot_s is not None:
         seen = format_seconds(record.measured.tpot_s)
         words.append(f"While you watched, a token after the first took {seen} on average.")
-    checked, then = record.load.bandwidth_before_bytes_per_s, record.calibration.checked_bytes_per_s
+    now, then = record.load.before, record.calibration.pace
     words.append(
-        f"Predicted for memory as fast as it was just before the run, {format_gb(checked)}/s; "
-        f"it was {format_gb(then)}/s when this machine was calibrated."
+        "Predicted for this machine as it was just before the run: memory read "
+        f"{format_gb(now.read_bytes_per_s)}/s and a small call took {format_seconds(now.call_s)}. "
+        "When it was calibrated, that was "
+        f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}."
     )
     words.append(
         "Operators are timed one by one in passes of their own, and their times scaled to what a plain step "

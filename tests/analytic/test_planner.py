@@ -3,6 +3,7 @@
 import doctest
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,6 +118,21 @@ def test_a_split_model_is_planned_on_its_chips(degree: str) -> None:
     three = case(**{degree: 3 if degree == "tp" else 64})
     assert memory_sentence(three.planned().plan).startswith("The model does not divide by this plan")
     assert (users_that_fit(three), context_that_fits(three), fits(three)) == (None, None, None)
+
+
+@settings(max_examples=30)
+@given(either)
+def test_a_part_of_a_plan_alone_says_what_the_plan_says(now: Case) -> None:
+    made = now.planned().plan
+    if made.ttft_s is None:
+        return
+    assert now.ttft_s() == pytest.approx(made.ttft_s, rel=1e-12)
+    assert now.planned(now.memory()).plan.memory is not None
+    assert now.planned(now.memory()).plan.fits == made.fits
+    if made.tpot_s is not None:
+        alone = now.tpot_s(np.array([now.scenario.batch, 2 * now.scenario.batch]))
+        assert alone[0] == pytest.approx(made.tpot_s, rel=1e-12)
+        assert float(now.tpot_s(now.scenario.batch)) == pytest.approx(made.tpot_s, rel=1e-12)
 
 
 # --- Levers ---------------------------------------------------------------------------------------

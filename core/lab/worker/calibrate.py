@@ -36,8 +36,8 @@ PHASE: Final = "calibrating"
 #: Weight formats in which an engine can run, each with another format of the cache, so that the attention of
 #: all of them is timed; the usual one twice, for 16-bit and for 32-bit activations.
 FORMATS_RUN: Final = {"fp32": "fp32", "bf16": "bf16", "int8-dynamic": "bf16", "int8": "int8", "int4": "int4"}
-#: Layers that run before the first that is sampled: one pair.
-_WARMING: Final = 2
+#: Layers that run before the first that is sampled: two pairs.
+_WARMING: Final = 4
 #: The most of the fixed costs that may be put down to the clock.
 _MOST_CLOCK: Final = 0.9
 #: A calibration whose samples scatter by more than this is noisy.
@@ -68,10 +68,10 @@ class Effort:
     rounds: int
 
 
-QUICK: Final = Effort("quick", 3, (32, 512, 2048), 10, (4, 16, 64, 256), 2, (512, 1024), 1024, 5, 1)
+QUICK: Final = Effort("quick", 5, (32, 512, 2048), 10, (4, 16, 64, 256), 2, (512, 1024), 1024, 5, 1)
 FULL: Final = Effort(
     "full",
-    3,
+    5,
     (32, 512, 2048),
     7,
     (2, 4, 8, 16, 64, 256, 512),

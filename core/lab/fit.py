@@ -6,7 +6,8 @@ One call that moves b bytes and does f FLOPs on m rows takes
 
 ``fixed_s`` and ``bytes_per_s`` are fitted to the calls on one row, over sizes; errors count relative
 to the sample, so that small matrices weigh as much as large ones. ``flops_per_s`` then follows for
-each number of rows. Rates are of the calibration's own shapes, and a fit is as good as the law.
+each number of rows, and the ``bytes_per_s`` of what only moves bytes from the calls on many rows, which
+several threads share. Rates are of the calibration's own shapes, and a fit is as good as the law.
 """
 
 from __future__ import annotations
@@ -115,8 +116,11 @@ def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[Measu
 def _fit(samples: Sequence[Sample]) -> MeasuredRate:
     fewest = min(sample.rows for sample in samples)
     computes = any(sample.flops > 0 for sample in samples)
-    fixed_s, bytes_per_s = affine([s for s in samples if s.rows == fewest] if computes else samples)
+    fixed_s, bytes_per_s = affine([s for s in samples if s.rows == fewest])
     if not computes:
+        many = [sample for sample in samples if sample.rows > fewest]
+        if many:
+            return _fit_slope(many, fixed_s)
         return _rate(samples, Rate(fixed_s, bytes_per_s, (1.0,), (UNLIMITED,)))
     by_rows = sorted(_grouped(samples, lambda s: s.rows).items())
     flops_per_s = tuple(_flops_per_s(group, fixed_s, bytes_per_s) for _, group in by_rows)
@@ -124,7 +128,7 @@ def _fit(samples: Sequence[Sample]) -> MeasuredRate:
 
 
 def _fit_slope(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
-    """For an operator that comes in one size: its fixed cost is known from elsewhere."""
+    """The slope alone, where the fixed cost is known from elsewhere; large calls weigh most."""
     left_s = sum(max(s.seconds - fixed_s, _LEAST_VARIABLE * s.seconds) for s in samples)
     bytes_per_s = sum(sample.num_bytes for sample in samples) / left_s
     flops = sum(sample.flops for sample in samples)

@@ -33,6 +33,8 @@ _PATIENCE_S: Final = 1.0
 _LEAST_PASSES: Final = 2
 _LAST_TOKEN: Final = {"final_norm", "lm_head", "sample"}
 _PARTS: Final = 8
+#: Where the layers begin, behind a lookup that finds the program cold and one that does not.
+_LAYERS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class OperatorClock:
         self._warming = sum(len(block.operators()) for block in blocks[:warming])
         self._timed = [
             _Timed(None, "embedding", model.embedding),
+            _Timed(None, "embedding", model.embedding),
             *(_Timed(block.layer, *step) for block in blocks for step in block.operators()),
             _Timed(None, "final_norm", model.final_norm),
             _Timed(None, "lm_head", model.lm_head),
@@ -93,7 +96,7 @@ class OperatorClock:
         tables: dict[Layer | None, Operators] = {}
         samples = []
         for index, (timed, seconds) in enumerate(zip(self._timed, zip(*passes, strict=True), strict=True)):
-            if 1 <= index <= self._warming:  # behind the embedding
+            if index == 0 or _LAYERS <= index < _LAYERS + self._warming:
                 continue
             if timed.layer not in tables:
                 tables[timed.layer] = self._table(timed.layer, new_tokens, context)

@@ -19,6 +19,8 @@ from typing import Final
 CACHE_VARIABLE: Final = "LLM_LAB_CACHE"
 _FOLDER: Final = "llm-inference-lab"
 _LOG: Final = logging.getLogger(__name__)
+#: Folders that could not take something, and of which that was said.
+_FULL: Final[set[Path]] = set()
 
 
 def cache_folder() -> Path:
@@ -37,7 +39,10 @@ def _usable(folder: Path) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as problem:
-        other = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}-"))
+        try:
+            other = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}-"))
+        except OSError:  # no place to write at all: nothing is kept, and ``keep`` says so
+            return folder
         _LOG.warning(
             "The cache folder %s must be writable (%s); %s is used for now. Set %s to another.",
             folder,
@@ -72,3 +77,29 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):  # it is gone when the rename succeeded
             temporary.unlink()
+
+
+def keep(path: Path, write: Callable[[Path], object]) -> bool:
+    """Keep in the cache folder what could be computed again; whether that was possible.
+
+    A full disk costs time and not the answer. The log says so, once.
+    """
+    try:
+        write_atomically(path, write)
+    except OSError as problem:
+        _say_not_kept(cache_folder(), str(problem.strerror or problem))
+        return False
+    return True
+
+
+def _say_not_kept(folder: Path, why: str) -> None:
+    if folder in _FULL:
+        return
+    _FULL.add(folder)
+    _LOG.warning(
+        "The cache folder %s must have room for what was computed; it cannot be kept (%s) and is computed "
+        "again next time. Make room, or set %s to another folder.",
+        folder,
+        why,
+        CACHE_VARIABLE,
+    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.storage import CACHE_VARIABLE, cache_folder, write_atomically
+from core.storage import CACHE_VARIABLE, cache_folder, keep, write_atomically
 
 
 def test_the_folder_follows_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -43,3 +43,33 @@ def test_a_folder_that_cannot_be_used_is_replaced_and_said(
     assert folder.is_dir()
     assert folder == cache_folder(), "one folder for the whole process"
     assert "must be writable" in caplog.text
+
+
+def test_a_full_disk_is_said_once_and_costs_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+
+    def full(temporary: Path) -> None:
+        temporary.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    assert not keep(tmp_path / "one" / "kept", full)
+    assert not keep(tmp_path / "two" / "kept", full)
+    (record,) = caplog.records
+    assert "(No space left on device)" in record.getMessage()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert keep(tmp_path / "one" / "kept", lambda path: path.write_text("whole"))
+
+
+def test_without_any_place_to_write_the_folder_stays_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def nowhere(**_: object) -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "deep"))
+    monkeypatch.setattr("tempfile.mkdtemp", nowhere)
+    assert cache_folder() == tmp_path / "file" / "deep"
+    assert not keep(cache_folder() / "kept", lambda path: path.write_text("whole"))

@@ -6,7 +6,6 @@ machine, the number of threads, the kernel and the shape.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -21,7 +20,7 @@ import torch
 from torch import Tensor
 
 from core.engine.clock import synchronise
-from core.storage import cache_folder, write_atomically
+from core.storage import cache_folder, keep
 from core.units import MIB
 
 #: Row counts at which the two products of a kernel are compared.
@@ -82,8 +81,7 @@ class KernelChoices:
         if len(self._known) == self._read_count:
             return
         text = json.dumps(_read(self._file) | self._known, indent=1)
-        with contextlib.suppress(OSError):
-            write_atomically(self._file, lambda path: path.write_text(text))
+        keep(self._file, lambda path: path.write_text(text))
 
 
 def _machine(device: torch.device) -> str:

@@ -17,18 +17,18 @@ from typing import Any, Final
 import numpy as np
 import torch
 from gguf import GGUFReader, ReaderTensor, dequantize
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
 from core.engine.checkpoint import EMBEDDING, FINAL_NORM, HEAD, Checkpoint, check_shapes
+from core.engine.gguf_content import Content, Converted, SafetensorsFile
 from core.engine.text import ModelText, byte_level_tokenizer
-from core.engine.weight import BLOCK_BYTES, Weight
+from core.engine.weight import BLOCK_BYTES
 from core.errors import CheckpointError, ConfigError
-from core.storage import cache_folder, write_atomically
+from core.storage import cache_folder
 
 _VERSION: Final = 1  # of the copy's layout; part of its name
 _OUTER: Final = {"token_embd.weight": EMBEDDING, "output_norm.weight": FINAL_NORM, "output.weight": HEAD}
@@ -55,27 +55,6 @@ _CONFIG: Final = {
 }
 
 
-class SafetensorsFile:
-    """The copy of a GGUF file, mapped into memory: tensors as Weights, metadata as strings."""
-
-    def __init__(self, path: Path) -> None:
-        self._file: Any = safe_open(path, framework="pt")
-        self.metadata: dict[str, str] = self._file.metadata() or {}  # type: ignore[no-untyped-call]
-        self._encodings: dict[str, str] = json.loads(self.metadata["encodings"])
-
-    def weight(self, name: str) -> Weight:
-        """Give the tensor of this name; a copy, since the file may change while the model runs."""
-        return Weight(self._file.get_tensor(name).clone(), self._encoding(name))
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of every tensor, in weights."""
-        names = self._file.keys()
-        return {name: Weight(self._file.get_tensor(name), self._encoding(name)).shape for name in names}
-
-    def _encoding(self, name: str) -> str:
-        return self._encodings.get(name, "plain")
-
-
 def read_gguf(path: Path, *, id: str, name: str, source: str) -> Checkpoint:
     """Read a Llama-shaped model from a GGUF file.
 
@@ -86,8 +65,9 @@ def read_gguf(path: Path, *, id: str, name: str, source: str) -> Checkpoint:
     try:
         return _checkpoint(SafetensorsFile(copy), path, id=id, name=name, source=source)
     except (OSError, SafetensorError, KeyError, ValueError):
-        _convert(path, copy)  # there is no copy yet, or it is damaged: make it again
-    return _checkpoint(SafetensorsFile(copy), path, id=id, name=name, source=source)
+        converted = _convert(path)  # there is no copy yet, or it is damaged: make it again
+    content: Content = SafetensorsFile(copy) if converted.keep(copy) else converted
+    return _checkpoint(content, path, id=id, name=name, source=source)
 
 
 def _copy_path(path: Path) -> Path:
@@ -102,7 +82,7 @@ def _copy_path(path: Path) -> Path:
     )
 
 
-def _checkpoint(file: SafetensorsFile, path: Path, *, id: str, name: str, source: str) -> Checkpoint:
+def _checkpoint(file: Content, path: Path, *, id: str, name: str, source: str) -> Checkpoint:
     spec = read_config(json.loads(file.metadata["config"]), id=id, name=name, source=source)
     check_shapes(file.shapes(), spec, file=path.name)
     text = json.loads(file.metadata["text"])
@@ -110,7 +90,7 @@ def _checkpoint(file: SafetensorsFile, path: Path, *, id: str, name: str, source
     return Checkpoint(spec, file, codec, frozenset(text["end_tokens"]))
 
 
-def _convert(path: Path, copy: Path) -> None:
+def _convert(path: Path) -> Converted:
     try:
         reader = GGUFReader(path)
         _require_llama(reader, path)
@@ -125,7 +105,7 @@ def _convert(path: Path, copy: Path) -> None:
             f"({_first_line(problem)}). It may be cut short: download or install it again."
         ) from None
     metadata = {"config": json.dumps(config), "text": json.dumps(text), "encodings": json.dumps(encodings)}
-    write_atomically(copy, lambda file: save_file(tensors, file, metadata))
+    return Converted(tensors, metadata)
 
 
 def _require_llama(reader: GGUFReader, path: Path) -> None:

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import torch
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, dequantize, quantize
+from safetensors import SafetensorError
 
 from core.engine.engine import Engine
 from core.errors import CheckpointError
+from core.storage import CACHE_VARIABLE
 from tests.engine.forward import logits, random_ids, relative_error
 from tests.engine.tiny import byte_tokenizer, tiny_model
 
@@ -112,6 +114,23 @@ def test_the_file_is_read_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("core.engine.gguf_file.GGUFReader", fail)
     Engine.load(path, weights="int4", kv="bf16")
+
+
+def test_a_disk_without_room_for_the_copy_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    path = write(tmp_path / "tiny.gguf", tiny_model("llama, tied, grouped"), "Q4_1")
+    ids = random_ids(12)
+    (expected,) = logits(Engine.load(path, weights="int4", kv="fp32"), ids, [12])
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "full"))
+    monkeypatch.setattr("core.engine.gguf_content.save_file", full)
+    (found,) = logits(Engine.load(path, weights="int4", kv="fp32"), ids, [12])
+    assert torch.equal(found, expected)
+    assert "No space left on device" in caplog.text
+    assert not list((tmp_path / "full" / "models").iterdir())
 
 
 def test_another_family_is_refused(tmp_path: Path) -> None:

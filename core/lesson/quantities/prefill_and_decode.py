@@ -8,10 +8,9 @@ from core.analytic.forward_pass import LatentForm
 from core.analytic.operators import operators
 from core.analytic.roofline import ridge_flops_per_byte
 from core.analytic.table import Operators
-from core.catalog.formats import FORMATS
-from core.errors import FormatError
 from core.lesson.amount import Amount, LessonCase
 from core.lesson.quantities.quantity import Quantity
+from core.lesson.quantities.roof_points import peak_flops_per_s
 from core.units import GB
 
 
@@ -36,16 +35,6 @@ def prefill_table(case: LessonCase) -> Operators:
 def first_step_table(case: LessonCase) -> Operators:
     """The first decode step: one new token after the prompt."""
     return _pass(case, 1, case.scenario.input_tokens + 1)
-
-
-def _peak_flops_per_s(case: LessonCase) -> float:
-    needed = FORMATS[case.scenario.weights].compute
-    if needed not in case.machine.peak_flops_per_s:
-        raise FormatError(
-            f"{case.machine.name} must have {needed} arithmetic for {case.scenario.weights} weights, and it "
-            "has none. Choose another weight format."
-        )
-    return case.machine.peak_flops_per_s[needed]
 
 
 def prefill_flops(case: LessonCase) -> Amount:
@@ -82,18 +71,18 @@ def decode_intensity(case: LessonCase) -> Amount:
 
 def ridge(case: LessonCase) -> Amount:
     """FLOPs a byte from which the chip waits for arithmetic."""
-    peak, bandwidth = _peak_flops_per_s(case), case.machine.bandwidth_bytes_per_s
+    peak, bandwidth = peak_flops_per_s(case), case.machine.bandwidth_bytes_per_s
     return Amount(ridge_flops_per_byte(peak, bandwidth), "FLOP/B")
 
 
 def peak(case: LessonCase) -> Amount:
     """The chip's dense peak in the format that the weights are multiplied in."""
-    return Amount(_peak_flops_per_s(case) / 1e12, "TFLOP/s")
+    return Amount(peak_flops_per_s(case) / 1e12, "TFLOP/s")
 
 
 def sparse_peak(case: LessonCase) -> Amount:
     """The peak that a data sheet prints with 2:4 sparsity: twice the dense one."""
-    return Amount(2 * _peak_flops_per_s(case) / 1e12, "TFLOP/s")
+    return Amount(2 * peak_flops_per_s(case) / 1e12, "TFLOP/s")
 
 
 def bandwidth(case: LessonCase) -> Amount:
@@ -125,7 +114,7 @@ def batch(case: LessonCase) -> Amount:
 def prefill_ceiling(case: LessonCase) -> Amount:
     """Prompt tokens a second that the peak allows: ``peak / FLOPs of a prompt token``."""
     tokens = case.scenario.batch * case.scenario.input_tokens
-    return Amount(tokens * _peak_flops_per_s(case) / float(prefill_table(case).total("flops")), "tokens/s")
+    return Amount(tokens * peak_flops_per_s(case) / float(prefill_table(case).total("flops")), "tokens/s")
 
 
 def decode_ceiling(case: LessonCase) -> Amount:
@@ -142,7 +131,7 @@ def ceiling_ratio(case: LessonCase) -> Amount:
 def ttft_floor(case: LessonCase) -> Amount:
     """Time to first token at a share ``mfu`` of the peak: ``FLOPs / (mfu * peak)``."""
     flops = float(prefill_table(case).total("flops"))
-    return Amount(1e3 * flops / (case.number("mfu") * _peak_flops_per_s(case)), "ms")
+    return Amount(1e3 * flops / (case.number("mfu") * peak_flops_per_s(case)), "ms")
 
 
 def ttft_at_full_peak(case: LessonCase) -> Amount:
@@ -162,7 +151,7 @@ def prompt_read_at_decode_pace(case: LessonCase) -> Amount:
 
 def step_at_peak(case: LessonCase) -> Amount:
     """What the first decode step's arithmetic would take at the dense peak."""
-    return Amount(1e3 * float(first_step_table(case).total("flops")) / _peak_flops_per_s(case), "ms")
+    return Amount(1e3 * float(first_step_table(case).total("flops")) / peak_flops_per_s(case), "ms")
 
 
 def step_at_bandwidth(case: LessonCase) -> Amount:

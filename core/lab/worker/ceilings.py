@@ -1,6 +1,7 @@
 """The ceilings of a device: how fast memory is read and copied, how fast matrices are multiplied.
 
-A ceiling is the best of several passes: whatever else runs can only make a pass slower.
+A ceiling is the best of several passes: whatever else runs can only make a pass slower. The short
+checks of the pace, beside them, are medians.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ class MemoryProbe:
         self._small = torch.ones(_SMALL, device=self.device)
 
     def read_bytes_per_s(self) -> float:
-        """Read the working set again and again for a moment; the best pass. Under 150 ms."""
+        """Read the working set again and again for a moment; the median pass, as a run would find it."""
         deadline = time.perf_counter() + _CHECK_S
-        best_s = self._seconds(self._source.sum)
+        times_s = [self._seconds(self._source.sum)]
         while time.perf_counter() < deadline:
-            best_s = min(best_s, self._seconds(self._source.sum))
-        return self._source.nbytes / best_s
+            times_s.append(self._seconds(self._source.sum))
+        return self._source.nbytes / statistics.median(times_s)
 
     def pace(self) -> Pace:
         """Both short checks; about 100 ms."""

@@ -27,6 +27,8 @@ from tests.browser.the_app import running_app
 VISITORS = 50
 PERIOD_S = 5.0
 CHANGES = 5
+#: A first page is ten times the work of a change: visitors who come at once would wait for one another.
+ARRIVAL_S = 0.3
 SLIDER = "Input tokens"
 LONGEST_ANSWER_S = 30.0
 LARGEST_MESSAGE = 2**24
@@ -63,22 +65,25 @@ def measure() -> list[Figure]:
 
 
 async def crowd(url: str, server: psutil.Process) -> tuple[list[float], float]:
-    """All visitors at once; they come a tenth of a second apart and move at random times."""
+    """All visitors at once: they come one after another, and when all are there move at random times."""
+    everybody = asyncio.Barrier(VISITORS + 1)
+    visits = [asyncio.create_task(visit(url, number, everybody)) for number in range(VISITORS)]
+    await everybody.wait()
     before, start = sum(server.cpu_times()[:2]), time.monotonic()
-    visits = [asyncio.create_task(visit(url, number)) for number in range(VISITORS)]
     found = await asyncio.gather(*visits)
     share = (sum(server.cpu_times()[:2]) - before) / (time.monotonic() - start)
     return [second for each in found for second in each], share
 
 
-async def visit(url: str, number: int) -> list[float]:
+async def visit(url: str, number: int, everybody: asyncio.Barrier) -> list[float]:
     """One visitor: a batch of its own, so that no other has asked for its scenarios."""
     chance = random.Random(number)  # noqa: S311 - when a visitor moves is no secret
-    await asyncio.sleep(number * 0.1)
+    await asyncio.sleep(number * ARRIVAL_S)
     async with connect(url, subprotocols=["streamlit"], max_size=LARGEST_MESSAGE) as socket:  # type: ignore[list-item]
         query = f"v=1&b={number + 3}"
         page = await ask(socket, rerun(query))
-        await asyncio.sleep(VISITORS * 0.1 - number * 0.1 + chance.random() * PERIOD_S)
+        await everybody.wait()
+        await asyncio.sleep(chance.random() * PERIOD_S)
         seconds = []
         for value in chance.sample(steps("input_tokens", 2048), CHANGES):
             answer = await ask(socket, rerun(query, page, value))

@@ -28,6 +28,7 @@ from core.ui.plain import plain
 from core.ui.planner import arithmetic, comparison, levers, link, money, nearest, numbers, ranges
 from core.ui.planner.found import Found, find
 from core.ui.scenario import bar, record
+from core.ui.turns import in_turn
 
 _OPEN: Final = "planner_open"
 
@@ -54,7 +55,7 @@ def show() -> None:
     record.enter("planner")
     link.adopt(comes_in=record.comes_in())
     record.adopt_link("planner")
-    st.fragment(_plan, key="planner")()
+    st.fragment(in_turn(_plan), key="planner")()
     source.show(SOURCES, key="planner")
 
 

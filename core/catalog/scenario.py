@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Final, Literal
+from typing import Final
 
 from core.catalog.formats import STORAGE_FORMATS
 
@@ -83,18 +83,16 @@ _LABELS: Final[dict[str, str]] = {
 }
 
 
-def with_degree(scenario: Scenario, name: Literal["tp", "pp"], degree: int) -> Scenario:
-    """The same with another degree and as many chips as that takes: the replicas stay as many.
+def on_chips(scenario: Scenario, chips: int) -> Scenario:
+    """The same on so many chips, or on those of one replica where its split does not divide them.
 
-    Chips that are no whole number of replicas count as one. The count stays within its limits.
+    The count stays within its limits.
 
-    >>> with_degree(Scenario(count=8, tp=4), "tp", 8).count
-    16
+    >>> [on_chips(Scenario(tp=4), chips).count for chips in (2, 4, 8)]
+    [4, 4, 8]
     """
     share = scenario.tp * scenario.pp
-    replicas = scenario.count // share if scenario.count % share == 0 else 1
-    changed = replace(scenario, tp=degree) if name == "tp" else replace(scenario, pp=degree)
-    return replace(changed, count=min(changed.tp * changed.pp * replicas, LIMITS["count"][1]))
+    return replace(scenario, count=chips if chips % share == 0 else min(share, LIMITS["count"][1]))
 
 
 def encode(scenario: Scenario) -> dict[str, str]:

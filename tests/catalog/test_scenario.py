@@ -1,12 +1,13 @@
 """A link restores what its sender saw, and says what it could not restore."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.catalog.scenario import KEYS, LIMITS, Decoded, Scenario, decode, encode, with_degree
+from core.catalog.scenario import KEYS, LIMITS, Decoded, Scenario, decode, encode, on_chips
 
 MODELS = ["llama-3.1-8b", "smollm2-135m"]
 ACCELERATORS = ["h100-sxm-80gb", "l4", "this-computer"]
@@ -74,14 +75,10 @@ def test_a_page_may_bring_its_own_default() -> None:
     assert found == default
 
 
-@given(scenarios, st.sampled_from(["tp", "pp"]), st.integers(1, 64))
-def test_another_degree_keeps_the_replicas_and_counts_the_chips(
-    scenario: Scenario, name: Any, degree: int
+@given(scenarios, st.integers(*LIMITS["count"]))
+def test_chips_stay_where_the_split_divides_them_and_are_one_replica_elsewhere(
+    scenario: Scenario, chips: int
 ) -> None:
-    changed = with_degree(scenario, name, degree)
-    assert getattr(changed, name) == degree
-    assert LIMITS["count"][0] <= changed.count <= LIMITS["count"][1]
-    share, before = changed.tp * changed.pp, scenario.tp * scenario.pp
-    replicas = scenario.count // before if scenario.count % before == 0 else 1
-    if share * replicas <= LIMITS["count"][1]:
-        assert changed.count == share * replicas
+    changed, share = on_chips(scenario, chips), scenario.tp * scenario.pp
+    assert replace(changed, count=scenario.count) == scenario
+    assert changed.count == (chips if chips % share == 0 else min(share, LIMITS["count"][1]))

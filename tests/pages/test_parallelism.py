@@ -27,7 +27,7 @@ def picture(app: AppTest) -> str:
     return next(str(data["alt"]) for data in component_data(app) if "alt" in data)
 
 
-def test_a_degree_brings_its_chips_and_keeps_the_replicas(open_app: Open) -> None:
+def test_a_degree_brings_its_chips_only_where_it_does_not_divide_them(open_app: Open) -> None:
     app = open_app("parallelism")
     assert picture(app).startswith("TP 1 × PP 1 × EP 1 × DP 1: 1 chip.")
     slide(app, "tp", 4)
@@ -35,9 +35,12 @@ def test_a_degree_brings_its_chips_and_keeps_the_replicas(open_app: Open) -> Non
     slide(app, "count", 8)
     assert picture(app).startswith("TP 4 × PP 1 × EP 1 × DP 2: 8 chips.")
     slide(app, "pp", 2)
-    assert degrees(app) == (4, 2, 1, 16)
-    assert app.query_params["n"] == "16"
-    assert "TP 4 × PP 2 × DP 2 on 16 chips, 1 user on each replica: the first token after" in words(app)
+    assert degrees(app) == (4, 2, 1, 8)
+    slide(app, "tp", 16)
+    assert degrees(app) == (16, 2, 1, 32)
+    assert app.query_params["n"] == "32"
+    assert "8 chips are no whole number of replicas of 32" in words(app)
+    assert "TP 16 × PP 2 on 32 chips" in words(app)
 
 
 def test_what_speaks_against_a_plan_is_said_and_a_click_applies_another(open_app: Open) -> None:

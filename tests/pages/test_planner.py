@@ -118,6 +118,8 @@ def test_a_split_is_planned_on_its_chips_and_can_be_undone(open_app: Open) -> No
     assert float(tiles(app)["TPOT"]["value"].split()[0]) < float(whole["TPOT"]["value"].split()[0])
     assert [alt.partition(" ")[0] for alt in alts(app)] == ["Memory:", "The", "Roofline"]
     assert "tp 2" in app.html[0].value
+    assert "The model is split over 2 chips: tp 2. Without a split each chip holds all of it." in words(app)
+    assert "each chip then holds the whole model" in app.button(key="scenario_unsplit").help
     press(app, "scenario_unsplit")
     assert tiles(app)["Memory"]["value"] == "It fits"
 

@@ -82,14 +82,44 @@ def test_a_degree_brings_its_chips(open_app: Open) -> None:
     app = opened(open_app, n="2", v="1")
     app.number_input(key="scenario_tp").set_value(4)
     settled(app.run())
-    assert (scenario(app).tp, scenario(app).count) == (4, 8)
+    assert (scenario(app).tp, scenario(app).count) == (4, 4)
     app.number_input(key="scenario_tp").set_value(None)
     settled(app.run())
-    assert (scenario(app).tp, scenario(app).count) == (4, 8)
+    assert (scenario(app).tp, scenario(app).count) == (4, 4)
     app.number_input(key="scenario_ep").set_value(2)
     settled(app.run())
-    assert (scenario(app).ep, scenario(app).count) == (2, 8)
+    assert (scenario(app).ep, scenario(app).count) == (2, 4)
     assert not app.exception
+
+
+def test_chips_that_were_typed_stay_where_a_degree_divides_them(open_app: Open) -> None:
+    app = opened(open_app)
+    app.number_input(key="scenario_count").set_value(2)
+    settled(app.run())
+    app.number_input(key="scenario_tp").set_value(2)
+    settled(app.run())
+    assert (scenario(app).tp, scenario(app).count) == (2, 2)
+    assert not app.info
+    app.number_input(key="scenario_tp").set_value(8)
+    settled(app.run())
+    assert scenario(app).count == 8
+    assert "2 chips are no whole number of replicas of 8" in app.info[0].value
+    app.number_input(key="scenario_tp").set_value(1)
+    settled(app.run())
+    assert scenario(app).count == 2
+    assert "There are 2 chips again" in app.info[0].value
+    app.select_slider(key="scenario_slide_batch").set_value(8)
+    settled(app.run())
+    assert not app.info
+
+
+def test_what_a_change_brought_with_it_is_not_said_on_another_page(open_app: Open) -> None:
+    app = opened(open_app)
+    app.number_input(key="scenario_pp").set_value(4)
+    settled(app.run())
+    assert app.info
+    settled(app.switch_page("pages/kv_cache.py").run())
+    assert not any("replicas of 4" in item.value for item in app.info)
 
 
 def test_a_slider_and_its_field_show_the_same(open_app: Open) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, Literal, cast
+from typing import Final
 
 import streamlit as st
 
-from core.catalog.scenario import with_degree
 from core.errors import UserError
 from core.lesson.amount import SCENARIO_FIELDS, LessonCase, Value
 from core.lesson.lesson import Lesson
@@ -156,11 +155,8 @@ def stops(control: Control, value: int) -> Sequence[int]:
 
 def _changed(lesson: Lesson, control: Control) -> None:
     value = st.session_state[f"{lesson.id}_{control.name}"]
-    if control.name in _DEGREES and type(value) is int and control.low <= value <= control.high:
-        # More chips a replica, not fewer replicas; the count follows.
-        degree = cast('Literal["tp", "pp"]', control.name)
-        split = with_degree(record.current(), degree, value)
-        record.change(tp=split.tp, pp=split.pp, count=split.count)
+    if control.name in _DEGREES:
+        record.split(**{control.name: value})
     elif control.name in SCENARIO_FIELDS:
         record.change(**{control.name: value})
     elif value is not None:

@@ -35,6 +35,8 @@ def draw() -> None:
             editor.draw()
     for note in record.notes():
         st.warning(plain(note), icon=":material/link:")
+    if said := record.said():
+        st.info(plain(said), icon=":material/hub:")
     _split()
 
 
@@ -80,10 +82,16 @@ def _copy_link() -> None:
 def _split() -> None:
     """A split over chips is made on the page of plans; this is the way back from every page."""
     now = record.current()
-    if (now.tp, now.pp, now.ep) != (1, 1, 1):
-        st.button(
-            "Do not split the model over chips",
-            key="scenario_unsplit",
-            on_click=record.change,
-            kwargs={"tp": 1, "pp": 1, "ep": 1},
-        )
+    if (now.tp, now.pp, now.ep) == (1, 1, 1):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        prose.small(f"{words.split_sentence(now)} Without a split each chip holds all of it.")
+        if not print_view.is_on():
+            st.button(
+                "Do not split the model over chips",
+                key="scenario_unsplit",
+                help="Sets tensor parallel, pipeline stages and expert parallel to 1: each chip then holds "
+                "the whole model, and further chips are copies of it. The rest of the scenario stays.",
+                on_click=record.split,
+                kwargs={"tp": 1, "pp": 1, "ep": 1},
+            )

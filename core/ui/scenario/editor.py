@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from core.catalog.formats import STORAGE_FORMATS
-from core.catalog.scenario import LIMITS, with_degree
+from core.catalog.scenario import LIMITS
 from core.ui.plain import plain
 from core.ui.scenario import brought, record, words
 
@@ -64,12 +64,11 @@ def _fields() -> None:
 
 
 def _degree_changed(name: str) -> None:
-    """A replica over more chips takes more of them: the replicas stay as many."""
-    degree, (low, high) = st.session_state.get(record.widget_key(name)), LIMITS[name]
-    if name == "ep" or type(degree) is not int or not low <= degree <= high:
+    """A replica over more chips may take more of them than there are; experts lie on those of a replica."""
+    if name == "ep":
         record.changed(name)
-        return
-    record.use(with_degree(record.current(), "tp" if name == "tp" else "pp", degree))
+    else:
+        record.split(**{name: st.session_state.get(record.widget_key(name))})
 
 
 def _choice(name: str, options: Sequence[str], label: Callable[[str], str]) -> None:

@@ -25,12 +25,15 @@ from core.catalog.accelerators import accelerators
 from core.catalog.custom import Own
 from core.catalog.model import ModelSpec
 from core.catalog.models import catalogue
-from core.catalog.scenario import KEYS, LIMITS, VERSION, Scenario, decode, encode
+from core.catalog.scenario import KEYS, LIMITS, VERSION, Scenario, decode, encode, on_chips
 from core.ui.scenario import address as address_bar
+from core.ui.scenario import words
 
 _RECORD: Final = "scenario"
 _OWN: Final = "scenario_own"
 _NOTES: Final = "scenario_notes"
+_SAID: Final = "scenario_said"
+_CHIPS: Final = "scenario_chips_set"
 _SEEN: Final = "scenario_link_seen"
 _PAGE: Final = "scenario_page"
 _COMES_IN: Final = "scenario_comes_in"
@@ -52,6 +55,11 @@ def current() -> Scenario:
 def notes() -> tuple[str, ...]:
     """What had to be repaired in the address that was opened; empty once something was changed."""
     return tuple(st.session_state.get(_NOTES, ()))
+
+
+def said() -> str:
+    """What the last change brought with it; empty where that was nothing."""
+    return str(st.session_state.get(_SAID, ""))
 
 
 def own() -> Own:
@@ -123,9 +131,24 @@ def change(**values: object) -> None:
     use(replace(current(), **{name: value for name, value in values.items() if _can_be(name, value)}))  # type: ignore[arg-type]
 
 
+def split(**degrees: object) -> None:
+    """Set degrees of the split. Meant as a callback.
+
+    The chips are those that were set last by hand or by a link, where the split divides them; else they are
+    those of one replica, and that is said.
+    """
+    before = current()
+    chips = int(st.session_state.get(_CHIPS, before.count))
+    valid = {name: value for name, value in degrees.items() if _can_be(name, value)}
+    use(on_chips(replace(before, **valid), chips))  # type: ignore[arg-type]
+    st.session_state[_CHIPS] = chips
+    if current().count != before.count:
+        st.session_state[_SAID] = words.chips_sentence(chips, current())
+
+
 def use(scenario: Scenario) -> None:
     """Replace the scenario, and put the widgets and the address in step. Meant as a callback."""
-    st.session_state[_NOTES] = ()
+    st.session_state[_NOTES], st.session_state[_SAID] = (), ""
     _replace(scenario)
     _write_address()
 
@@ -139,6 +162,8 @@ def _can_be(name: str, value: object) -> bool:
 
 
 def _replace(scenario: Scenario) -> None:
+    if scenario.count != current().count or _CHIPS not in st.session_state:
+        st.session_state[_CHIPS] = scenario.count
     st.session_state[_RECORD] = scenario
     for name in _FIELDS:
         st.session_state[f"scenario_{name}"] = getattr(scenario, name)
@@ -150,7 +175,7 @@ def _replace(scenario: Scenario) -> None:
 def enter(page: str) -> None:
     """Notice that the visitor comes to a page; the app's frame calls it before every page."""
     if st.session_state.get(_PAGE) != page:
-        st.session_state[_PAGE], st.session_state[_COMES_IN] = page, True
+        st.session_state[_PAGE], st.session_state[_COMES_IN], st.session_state[_SAID] = page, True, ""
 
 
 def comes_in() -> bool:
@@ -170,7 +195,7 @@ def adopt_link(page: str) -> None:
     comes_in = bool(st.session_state.pop(_COMES_IN, False))
     if params and (comes_in or params != st.session_state.get(_SEEN)):
         decoded = decode(params, models(), chips())
-        st.session_state[_NOTES] = decoded.notes[:_MOST_NOTES]
+        st.session_state[_NOTES], st.session_state[_SAID] = decoded.notes[:_MOST_NOTES], ""
         _replace(decoded.scenario)
         st.session_state[_SEEN] = params
     elif comes_in:

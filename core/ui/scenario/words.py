@@ -10,7 +10,7 @@ from core.analytic.planner_room import Case
 from core.catalog.accelerator import Accelerator
 from core.catalog.formats import STORAGE_FORMATS
 from core.catalog.model import ModelSpec
-from core.catalog.scenario import Scenario
+from core.catalog.scenario import LIMITS, Scenario
 from core.units import format_gib, format_si
 
 LABELS: Final[dict[str, str]] = {
@@ -61,6 +61,52 @@ def line(case: Case) -> str:
             f"{now.input_tokens:,} in, {now.output_tokens:,} out",
         )
     )
+
+
+def chips_sentence(wanted: int, now: Scenario) -> str:
+    """Why a change of the split changed the number of chips.
+
+    Args:
+        wanted: chips that were set last.
+        now: the scenario with its new split.
+
+    >>> chips_sentence(2, Scenario(tp=4, count=4))
+    '2 chips are no whole number of replicas of 4 (tp 4), so there are 4 chips now: one replica.'
+    >>> chips_sentence(2, Scenario(tp=2, count=2))
+    'There are 2 chips again, as set before: the split divides them.'
+    """
+    share, most = now.tp * now.pp, LIMITS["count"][1]
+    if now.count == wanted:
+        return f"There {_are_chips(wanted)} again, as set before: the split divides them."
+    if share > most:
+        return f"One replica would take {share:,} chips, and a scenario holds {most:,} at most."
+    verb = "chip is" if wanted == 1 else "chips are"
+    return (
+        f"{wanted:,} {verb} no whole number of replicas of {share:,}{_degrees(now)}, so there "
+        f"{_are_chips(now.count)} now: one replica."
+    )
+
+
+def split_sentence(now: Scenario) -> str:
+    """How a scenario splits its model.
+
+    >>> split_sentence(Scenario(tp=4, pp=2, count=8)), split_sentence(Scenario(ep=8))
+    ('The model is split over 8 chips: tp 4, pp 2.', 'The experts of the model are split over 8 chips: ep 8.')
+    """
+    share = now.tp * now.pp
+    what = "The model is" if share > 1 else "The experts of the model are"
+    over = share if share > 1 else now.ep
+    return f"{what} split over {over:,} chips: {_split(now).removeprefix(', ')}."
+
+
+def _are_chips(count: int) -> str:
+    return "is 1 chip" if count == 1 else f"are {count:,} chips"
+
+
+def _degrees(now: Scenario) -> str:
+    degrees = {"tp": now.tp, "pp": now.pp}
+    said = " × ".join(f"{name} {degree}" for name, degree in degrees.items() if degree > 1)
+    return f" ({said})" if said else ""
 
 
 def _split(now: Scenario) -> str:

@@ -9,42 +9,20 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import logging
-import platform
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import torch
 from torch import Tensor
 
 from core.engine.kernels import ByteLinear
+from core.engine.native_library import load
 from core.engine.quantise import Rows8
-from core.storage import cache_folder, write_atomically
 
 _LOG: Final = logging.getLogger(__name__)
-_FOLDER: Final = Path(__file__).parent
-_SOURCES: Final = ("cpu_kernels.cpp", "cpu_attention.cpp")
-_HEADER: Final = "cpu_lanes.h"
-_COMPILERS: Final = ("g++", "clang++", "c++")
-#: Sums may be taken in any order, so that sixteen of them grow together.
-_FLAGS: Final = (
-    "-std=c++17",
-    "-O3",
-    "-march=native",
-    "-fassociative-math",
-    "-fno-signed-zeros",
-    "-fno-trapping-math",
-    "-fno-math-errno",
-    "-fopenmp",
-    "-fPIC",
-    "-shared",
-)
-_COMPILE_S: Final = 60.0
 #: Rows of an int8 matrix must be a multiple of so many numbers long.
 LANES: Final = 16
 
@@ -112,10 +90,18 @@ def takes(rows: Rows8) -> bool:
 def kernels() -> Kernels | None:
     """The compiled functions, or None where they cannot be compiled; the log says why, once."""
     try:
-        library = ctypes.CDLL(str(_compiled()))
+        return load(_bound)
     except (OSError, subprocess.SubprocessError) as problem:
         _LOG.warning("The engine's kernels are torch's own here: ours cannot be compiled (%s).", problem)
         return None
+
+
+def _bound(library: ctypes.CDLL) -> Kernels:
+    """The functions of a library with their arguments declared.
+
+    Raises:
+        AttributeError: it lacks one of them.
+    """
     library.int8_product.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_long] * 3
     library.rms_norm.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 2 + [ctypes.c_float]
     library.turn.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 4
@@ -131,36 +117,3 @@ def kernels() -> Kernels | None:
     for function in (library.int8_product, library.rms_norm, library.turn, *attend.values()):
         function.restype = None
     return Kernels(library.int8_product, library.rms_norm, library.turn, attend)
-
-
-def _compiled() -> Path:
-    """The compiled library of this source for this processor, made when it is missing.
-
-    Raises:
-        OSError: there is no compiler, or nowhere to write. SubprocessError: it failed or took too long.
-    """
-    file = cache_folder() / "kernels" / f"cpu-kernels-{_key()}.so"
-    if not file.exists():
-        compiler = next((found for name in _COMPILERS if (found := shutil.which(name))), None)
-        if compiler is None:
-            raise FileNotFoundError(f"none of {', '.join(_COMPILERS)} is installed")
-        write_atomically(file, lambda path: _compile(compiler, path))
-    return file
-
-
-def _compile(compiler: str, target: Path) -> None:
-    command = [compiler, *_FLAGS, *(str(_FOLDER / name) for name in _SOURCES), "-o", str(target)]
-    # Nothing in the command comes from a user: a found compiler, our flags, our source.
-    subprocess.run(command, check=True, capture_output=True, timeout=_COMPILE_S)  # noqa: S603
-
-
-def _key() -> str:
-    """The sources, the flags, and what the processor can do: code for one may not run on another."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:  # not Linux
-        lines = [f"flags {platform.processor()} {platform.machine()}"]
-    able = next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())
-    sources = "".join((_FOLDER / name).read_text() for name in (*_SOURCES, _HEADER))
-    text = f"{sources}{_FLAGS}{able}"
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

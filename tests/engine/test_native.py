@@ -1,6 +1,7 @@
 """The C++ product is the product of the stored weights, and its absence costs nothing but speed."""
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from core.catalog.model import Attention
-from core.engine import native, native_attention
+from core.engine import native, native_attention, native_library
 from core.engine.kv_cache import make_layer
 from core.engine.linear import DTYPES, make_linear
 from core.engine.quantise import Rows8, rows8
@@ -138,6 +139,66 @@ def test_it_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     native.kernels.cache_clear()
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("it was there"))
     assert native.kernels() is not None
+
+
+def foreign_library(folder: Path) -> bytes:
+    """A whole library without one of our functions."""
+    source = folder / "other.cpp"
+    source.write_text('extern "C" int nothing() { return 0; }')
+    library = folder / "other.so"
+    subprocess.run(["c++", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    return library.read_bytes()
+
+
+@needs_compiler
+@pytest.mark.usefixtures("_fresh")
+@pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "foreign", "foreign with its own digest"])
+def test_a_damaged_library_is_compiled_anew(tmp_path: Path, damage: str) -> None:
+    """In a process of its own: loading a library that was cut short would end it."""
+    check = "import sys; from core.engine import native; sys.exit(native.kernels() is None)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+    (library,) = (tmp_path / "kernels").iterdir()
+    whole = library.read_bytes()
+    foreign = foreign_library(tmp_path) if damage.startswith("foreign") else b""
+    library.write_bytes({"cut": whole[: len(whole) // 2], "garbage": b"x" * 999}.get(damage, foreign))
+    if damage == "foreign with its own digest":
+        library.rename(library.with_name(library.name[:-19] + native_library._digest(foreign) + ".so"))
+    done = subprocess.run([sys.executable, "-c", check], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    (again,) = (tmp_path / "kernels").iterdir()
+    assert native_library._digest(again.read_bytes()) == again.stem[-16:]
+    assert len(again.read_bytes()) == len(whole)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("_fresh")
+def test_libraries_of_older_sources_go_and_those_of_other_processors_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    source = native_library._source()
+    old, older = folder / "cpu-kernels-0123456789abcdef.so", folder / "cpu-kernels-1-2-3.so"
+    other = folder / f"cpu-kernels-{source}-0123-4567.so"
+    for file in (old, older, other):
+        file.write_bytes(b"x")
+    assert native.kernels() is not None
+    assert not old.exists()
+    assert not older.exists()
+    assert other.exists()
+
+
+@needs_compiler
+@pytest.mark.usefixtures("_fresh")
+def test_a_library_that_cannot_be_kept_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("core.storage.write_atomically", full)
+    assert native.kernels() is not None
+    (record,) = caplog.records
+    assert "No space left on device" in record.getMessage()
+    assert not (tmp_path / "kernels").exists()
 
 
 @needs_compiler

@@ -59,28 +59,37 @@ def grid(contexts: tuple[int, ...], device: str) -> Iterator[tuple[RunRequest, i
                 yield replace(request, prompt=(_WORD * context).strip()), context
 
 
-def run_grid(lab: LabClient, contexts: tuple[int, ...], device: str, say: Say) -> list[Row]:
+def run_grid(lab: LabClient, contexts: tuple[int, ...], device: str, say: Say, tries: int = 1) -> list[Row]:
     """Run the grid; a run that fails ends it.
+
+    Args:
+        lab: whose worker runs it.
+        contexts: in prompt tokens.
+        device: of the worker.
+        say: told of each run.
+        tries: how often a run that says it was disturbed is done at most; the last one stands.
 
     Raises:
         JobError: a run failed, with its own sentence.
     """
     rows = []
     for request, context in grid(contexts, device):
-        say(f"{request.weights} at a context of {context:,}")
-        snapshot = finish(lab, lab.submit_run(request, OWNER))
-        record = RunRecord.from_json(snapshot.result)
+        for _ in range(tries):
+            say(f"{request.weights} at a context of {context:,}")
+            record = RunRecord.from_json(finish(lab, lab.submit_run(request, OWNER)).result)
+            if not record.noisy:
+                break
         rows.append(Row(record, compare(record)))
     return rows
 
 
 def calibrate(lab: LabClient, device: str, say: Say) -> Calibration:
-    """Calibrate in full, up to a minute.
+    """Calibrate in full, about a minute.
 
     Raises:
         JobError: it failed.
     """
-    say("calibrating in full, up to a minute")
+    say("calibrating in full, about a minute")
     return Calibration.from_json(finish(lab, lab.submit_full_calibration(OWNER, device)).result)
 
 

@@ -13,6 +13,8 @@ from core.units import format_gb, format_seconds
 from tests.benchmarks.figure import Figure, machine_in_words, report
 
 _PERCENT: Final = 100
+#: Shared machines have noisy seconds: what was disturbed is run again.
+TRIES: Final = 4
 
 
 def measure() -> list[Figure]:
@@ -20,7 +22,7 @@ def measure() -> list[Figure]:
     with closing(LabClient(bench.LIMITS)) as lab:
         bench.wait_until_ready(lab, "cpu")
         calibration = bench.calibrate(lab, "cpu", print)
-        rows = bench.run_grid(lab, bench.CONTEXTS, "cpu", print)
+        rows = bench.run_grid(lab, bench.CONTEXTS, "cpu", print, TRIES)
     note = f"calibration {calibration.measured_at}, noisy: {'; '.join(calibration.noisy) or 'no'}"
     figures = []
     for row in rows:

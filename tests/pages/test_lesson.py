@@ -178,6 +178,17 @@ def test_show_me_is_recorded_as_skipped(open_app: Open, stem: str) -> None:
     assert not any("You said" in alt for alt in alts(app))
 
 
+def test_a_page_that_counts_one_whole_chip_says_so_where_the_scenario_is_split(open_app: Open) -> None:
+    said = "it counts the whole model on one chip"
+    for stem in STEMS:
+        assert (said in words(open_app(stem, tp="2", n="2"))) == (stem != "parallelism")
+        assert said not in words(open_app(stem))
+
+
+def test_the_engines_share_is_told_from_the_planners_whole_memory(open_app: Open) -> None:
+    assert "the planner counts all of the memory" in words(open_app("will_it_fit"))
+
+
 # Recall and because
 
 

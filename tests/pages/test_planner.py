@@ -89,6 +89,23 @@ def test_a_model_too_large_says_so_and_offers_what_would_help(open_app: Open) ->
     assert "Then it fits, which it does not now" in words(app)
 
 
+def test_what_fits_but_not_into_an_engines_share_is_no_plain_yes(open_app: Open) -> None:
+    app = planner(open_app, b="150", i="3000", v="1")  # more than nine tenths of an H100
+    held = tiles(app)["Memory"]
+    assert (held["value"], held["tone"]) == ("It fits", "plain")
+    assert "more than the 90% that engines take" in held["meaning"]
+    assert "an engine with its default share of 90% of the memory" in app.warning[0].value
+    roomy = planner(open_app, b="8", v="1")
+    assert tiles(roomy)["Memory"]["tone"] == "good"
+    assert not roomy.warning
+
+
+def test_the_first_token_of_a_batch_is_that_of_all_its_prompts(open_app: Open) -> None:
+    assert "arriving at once" not in tiles(planner(open_app))["TTFT"]["meaning"]
+    told = tiles(planner(open_app, b="1500", v="1"))["TTFT"]["meaning"]
+    assert told.startswith("time to first token, all 1,500 prompts arriving at once")
+
+
 def test_an_unknown_capacity_is_unknown_and_never_zero(open_app: Open) -> None:
     app = planner(open_app, a="rtx-4080", v="1")
     assert tiles(app)["Memory"]["value"] == "Fits? Unknown"

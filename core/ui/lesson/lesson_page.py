@@ -18,7 +18,7 @@ from core.lesson.course import course
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_file import lessons
 from core.lesson.measures import MEASURES
-from core.ui import picture, print_view, source
+from core.ui import picture, print_view, prose, source
 from core.ui.lesson import (
     choice_beat,
     closing,
@@ -32,8 +32,10 @@ from core.ui.lesson import (
 )
 from core.ui.lesson.scenes import DRAWN_BY, PICTURES, Scene
 from core.ui.plain import plain
-from core.ui.scenario import bar, record
+from core.ui.scenario import bar, record, words
 
+#: Controls of a page that shows the split itself.
+_SPLIT: Final = frozenset({"tp", "pp", "ep"})
 _ROMAN: Final = ("", "I", "II", "III", "IV", "V")
 
 
@@ -111,6 +113,8 @@ def _recall(lesson: Lesson) -> None:
 def _pictures(lesson: Lesson, below: Callable[[LessonCase], None] | None) -> None:
     """The base picture, the controls, and once it was predicted the answer layer with the learner's mark."""
     answered = prediction_beat.is_answered(lesson)
+    if said := _without_split(lesson):
+        prose.small(said)
     scene = Scene(lesson, control_row.case(lesson), prediction_beat.made(lesson), answered=answered)
     try:
         base = PICTURES[lesson.pictures.base](scene)
@@ -125,6 +129,17 @@ def _pictures(lesson: Lesson, below: Callable[[LessonCase], None] | None) -> Non
         below(scene.case)
     if answer is not None:
         _picture(lesson, lesson.pictures.answer, answer, lesson.pictures.answer_look)
+
+
+def _without_split(lesson: Lesson) -> str:
+    """That a page counts one whole chip, where the scenario splits its model and the page has no split."""
+    now = record.current()
+    if (now.tp, now.pp, now.ep) == (1, 1, 1) or any(control.name in _SPLIT for control in lesson.controls):
+        return ""
+    return (
+        f"{words.split_sentence(now)} This page does not follow that: it counts the whole model on one chip. "
+        "The planner shows what each chip of the split holds and does."
+    )
 
 
 def _picture(lesson: Lesson, name: str, drawn: picture.Picture, look: Sequence[str]) -> None:

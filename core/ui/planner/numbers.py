@@ -20,6 +20,9 @@ LESSON_OF: Final[dict[str, str]] = {
     "Context": "kv_cache",
 }
 UNKNOWN: Final = "unknown"
+#: What a serving engine takes of a chip's memory unless it is told otherwise.
+#: https://docs.vllm.ai/en/latest/configuration/engine_args/ (gpu-memory-utilization), 2026-11-29
+ENGINE_SHARE: Final = 0.9
 
 
 def tiles(found: Found) -> tuple[Tile, ...]:
@@ -28,7 +31,7 @@ def tiles(found: Found) -> tuple[Tile, ...]:
     rates = ranges.rates_between(worth.tpot, found.case.scenario.batch)
     return (
         _memory(found),
-        _seconds("TTFT", found.plan.ttft_s, "time to first token", ranges.between(worth.ttft)),
+        _seconds("TTFT", found.plan.ttft_s, _first_token(found), ranges.between(worth.ttft)),
         _seconds("TPOT", found.plan.tpot_s, "time per token after it", ranges.between(worth.tpot)),
         _rate(found, rates),
         _users(found),
@@ -43,9 +46,26 @@ def _memory(found: Found) -> Tile:
     total = format_gib(float(need.total_bytes))
     if need.capacity_bytes is None:
         return Tile("Memory", "Fits? Unknown", f"it takes {total}; what the chip offers is not published")
-    words, tone = ("It fits", "good") if found.plan.fits else ("Does not fit", "bad")
-    return Tile(
-        "Memory", words, f"{total} of {format_gib(need.capacity_bytes)} usable{_whose(found)}", _tone(tone)
+    of_all = f"{total} of {format_gib(need.capacity_bytes)} usable{_whose(found)}"
+    if not found.plan.fits:
+        return Tile("Memory", "Does not fit", of_all, "bad")
+    if engine_sentence(found):
+        return Tile("Memory", "It fits", f"{of_all}, more than the {ENGINE_SHARE:.0%} that engines take")
+    return Tile("Memory", "It fits", of_all, "good")
+
+
+def engine_sentence(found: Found) -> str:
+    """That an engine would not take what fits, where that is more than its default share; else empty."""
+    need = found.plan.memory
+    if need is None or need.capacity_bytes is None or not found.plan.fits:
+        return ""
+    share_bytes = ENGINE_SHARE * need.capacity_bytes
+    if float(need.total_bytes) <= share_bytes:
+        return ""
+    return (
+        f"It fits, but an engine with its default share of {ENGINE_SHARE:.0%} of the memory, which is "
+        f"{format_gib(share_bytes)}, would not take it. Raise that share (vLLM: gpu-memory-utilization), or "
+        "make room."
     )
 
 
@@ -53,8 +73,10 @@ def _whose(found: Found) -> str:
     return " on the fullest chip" if found.case.split else ""
 
 
-def _tone(name: str) -> Tone:
-    return "good" if name == "good" else "bad"
+def _first_token(found: Found) -> str:
+    """What TTFT is; that of a batch is the time of all its prompts."""
+    batch = found.case.scenario.batch
+    return "time to first token" + (f", all {batch:,} prompts arriving at once" if batch > 1 else "")
 
 
 def _seconds(name: str, seconds: float | None, meaning: str, between: str) -> Tile:

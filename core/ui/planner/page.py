@@ -118,6 +118,8 @@ def _answer(found: Found, pictures: _Pictures) -> None:
     if said := ranges.sentence(ranges.value(found), found.case.scenario.batch):
         prose.small(said)
     _limits(found)
+    if said := numbers.engine_sentence(found):
+        st.warning(plain(said), icon=":material/warning:")
     for violation in found.plan.violations:
         st.error(plain(violation))
     nearest.draw(found)

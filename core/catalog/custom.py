@@ -33,6 +33,8 @@ MOST_ENTRIES: Final = 20
 LONGEST_NAME: Final = 60
 _MOST_CONFIG_BYTES: Final = 50_000
 _LONGEST_NOTE: Final = 400
+#: Some editors begin a file with it; it is no part of the text.
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,13 @@ class Own:
         return (*self.models, *self.chips)
 
     def with_model(self, model: OwnModel) -> Own:
-        """Add a model; one of the same key is replaced.
+        """Add a model; one of the same name is replaced, and another of the same key stays (``model_key``).
 
         Raises:
             ConfigError: there are as many as may be.
         """
-        models = {**self.models, model.spec.id: model}
+        key = self.model_key(model)
+        models = {**self.models, key: replace(model, spec=replace(model.spec, id=key))}
         if len(models) > MOST_ENTRIES:
             raise ConfigError(
                 f"You may keep up to {MOST_ENTRIES} models of your own; this is one more. Remove one first."
@@ -82,17 +85,27 @@ class Own:
         return replace(self, models=models)
 
     def with_chip(self, chip: OwnChip) -> Own:
-        """Add a chip; one of the same key is replaced.
+        """Add a chip; one of the same name is replaced, and another of the same key stays (``chip_key``).
 
         Raises:
             ScenarioError: there are as many as may be.
         """
-        chips = {**self.chips, chip.accelerator.id: chip}
+        key = self.chip_key(chip)
+        chips = {**self.chips, key: replace(chip, accelerator=replace(chip.accelerator, id=key))}
         if len(chips) > MOST_ENTRIES:
             raise ScenarioError(
                 f"You may keep up to {MOST_ENTRIES} chips of your own; this is one more. Remove one first."
             )
         return replace(self, chips=chips)
+
+    def model_key(self, model: OwnModel) -> str:
+        """The key under which a model is kept: that of its name, with a number where another model has it."""
+        return _free_key(model.spec.name, {key: one.spec.name for key, one in self.models.items()})
+
+    def chip_key(self, chip: OwnChip) -> str:
+        """The same of a chip."""
+        name = chip.accelerator.name
+        return _free_key(name, {key: one.accelerator.name for key, one in self.chips.items()})
 
     def without(self, key: str) -> Own:
         """Remove a model or a chip; an unknown key changes nothing."""
@@ -120,6 +133,7 @@ def pasted_model(name: str, text: str) -> OwnModel:
     Raises:
         ConfigError: the name is empty, or the text is not a config that can be counted.
     """
+    text = text.removeprefix(_BYTE_ORDER_MARK)
     parse_config(text)  # says what is wrong with the text itself
     config: dict[str, object] = json.loads(text)
     return _model(name, config)
@@ -184,6 +198,18 @@ def own_key(name: str) -> str:
     """
     words = re.findall(r"\w+", name.casefold())
     return OWN_PREFIX + ("-".join(words)[:LONGEST_NAME] or "unnamed")
+
+
+def _free_key(name: str, names: Mapping[str, str]) -> str:
+    """The key of a name among the names that are kept, by key: its own again, else one that is free.
+
+    >>> _free_key("a-b", {"own:a-b": "a b"}), _free_key("a b", {"own:a-b": "a b"})
+    ('own:a-b-2', 'own:a-b')
+    """
+    kept = next((key for key, one in names.items() if one == name), None)
+    first = own_key(name)
+    numbered = (f"{first}-{number}" for number in range(2, len(names) + 3))
+    return kept or next(key for key in (first, *numbered) if key not in names)
 
 
 # --- Loading --------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import doctest
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,6 +44,31 @@ def test_a_pasted_model_is_the_config_under_the_visitors_name() -> None:
     model = pasted_model("My model", TEXT)
     assert (model.spec.id, model.spec.name) == ("own:my-model", "My model")
     assert model.spec.layers[0].attention.num_kv_heads == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "keys"),
+    [
+        (("a b", "a-b", "A B"), ("own:a-b", "own:a-b-2", "own:a-b-3")),
+        (("\U0001f600", "\U0001f60e"), ("own:unnamed", "own:unnamed-2")),
+        (("a b", "a b"), ("own:a-b",)),
+    ],
+)
+def test_names_that_give_one_key_are_kept_beside_each_other(
+    names: tuple[str, ...], keys: tuple[str, ...]
+) -> None:
+    own = Own()
+    for name in names:
+        own = own.with_model(pasted_model(name, TEXT)).with_chip(typed_chip(replace(SHEET, name=name)))
+    assert tuple(own.models) == tuple(own.chips) == keys
+    assert tuple(model.spec.id for model in own.models.values()) == keys
+    assert tuple(chip.accelerator.id for chip in own.chips.values()) == keys
+    assert [model.spec.name for model in own.models.values()] == list(dict.fromkeys(names))
+    assert load(own.to_json()) == own
+
+
+def test_a_byte_order_mark_is_no_part_of_a_config() -> None:
+    assert pasted_model("m", "\ufeff" + TEXT) == pasted_model("m", TEXT)
 
 
 def test_only_what_was_read_is_kept() -> None:
@@ -165,7 +191,7 @@ def test_changes_make_new_records() -> None:
 
 
 def test_one_name_is_one_entry_and_twenty_are_the_most() -> None:
-    kept = own().with_model(pasted_model("<B>mine</B>", TEXT))
+    kept = own().with_model(pasted_model("<b>mine</b>", TEXT))
     assert len(kept.models) == 1
     for index in range(MOST_ENTRIES - 1):
         kept = kept.with_model(pasted_model(f"m{index}", TEXT)).with_chip(typed_chip(sheet(f"c{index}")))

@@ -11,15 +11,18 @@ from typing import Any, Final
 import streamlit as st
 
 from core.catalog.accelerators import COMPUTE_FORMATS
-from core.catalog.custom import LONGEST_NAME, MOST_BYTES, load, pasted_model, typed_chip
+from core.catalog.custom import LONGEST_NAME, MOST_BYTES, load, own_name, pasted_model, typed_chip
 from core.catalog.custom_chip import BANDWIDTH_GB_PER_S, KINDS, MEMORY_GIB, ChipSheet
 from core.catalog.hf_config import MAX_CONFIG_CHARACTERS
 from core.errors import UserError
 from core.ui.plain import plain
-from core.ui.scenario import record
+from core.ui.scenario import record, words
 
 _TROUBLE: Final = "scenario_brought_trouble"
+_PRESSED: Final = "scenario_brought_pressed"
 _TURN: Final = "scenario_brought_turn"
+#: Under this name a config is looked at that has none yet.
+_NAMELESS: Final = "A model"
 #: The largest file that is read; what is larger is refused by its size alone.
 _MOST_FILE_BYTES: Final = 1_000_000
 
@@ -39,7 +42,9 @@ def model_form() -> None:
         "or the file, up to 1 MB", type="json", max_upload_size=1, key=f"scenario_model_file_{turn}"
     )
     st.button("Use this model", key="scenario_model_use", type="primary", on_click=_take_model)
-    _trouble("model")
+    # What was wrong when the button was pressed stands until name or text is another.
+    if st.session_state.get(_PRESSED) != _pressed() or not _trouble("model"):
+        _look_at_config()
 
 
 def chip_form() -> None:
@@ -104,14 +109,34 @@ def remove(key: str) -> None:
 
 def _take_model() -> None:
     name = str(_value("model_name") or "")
+    st.session_state[_PRESSED] = _pressed()
     try:
-        found = pasted_model(name, _config_text())
-        record.keep(record.own().with_model(found))
+        found, mine = pasted_model(name, _config_text()), record.own()
+        record.keep(mine.with_model(found))
     except UserError as mistake:
         _complain("model", mistake)
         return
     _done()
-    record.change(model=found.spec.id)
+    record.change(model=mine.model_key(found))
+
+
+def _pressed() -> int:
+    """What the button was pressed on, or would be."""
+    return hash((_value("model_name"), _config_text()))
+
+
+def _look_at_config() -> None:
+    """Say what a config comes to as soon as it is there, before the button is pressed."""
+    text, name = _config_text(), own_name(str(_value("model_name") or ""))
+    if not text:
+        return
+    try:
+        label = words.model_label(pasted_model(name or _NAMELESS, text).spec)
+    except UserError as mistake:
+        st.error(plain(str(mistake)))
+        return
+    todo = "Press Use this model." if name else "Type a name, then press Use this model."
+    st.success(f"{plain(label)}. {todo}", icon=":material/check_circle:")
 
 
 def _config_text() -> str:
@@ -120,7 +145,7 @@ def _config_text() -> str:
         return str(_value("model_text") or "")
     if file.size > _MOST_FILE_BYTES:  # the browser refuses it too, but a browser can be passed by
         return " " * (MAX_CONFIG_CHARACTERS + 1)
-    return str(file.getvalue().decode("utf-8", "replace"))
+    return str(file.getvalue().decode("utf-8-sig", "replace"))
 
 
 def _take_chip() -> None:
@@ -134,13 +159,13 @@ def _take_chip() -> None:
         },
     )
     try:
-        found = typed_chip(sheet)
-        record.keep(record.own().with_chip(found))
+        found, mine = typed_chip(sheet), record.own()
+        record.keep(mine.with_chip(found))
     except UserError as mistake:
         _complain("chip", mistake)
         return
     _done()
-    record.change(accelerator=found.accelerator.id)
+    record.change(accelerator=mine.chip_key(found))
 
 
 def _take_file() -> None:
@@ -189,7 +214,9 @@ def _complain(about: str, mistake: UserError) -> None:
     st.session_state[_TROUBLE] = (about, str(mistake))
 
 
-def _trouble(about: str) -> None:
+def _trouble(about: str) -> bool:
+    """Say what was wrong; whether there was anything."""
     whose, sentence = st.session_state.get(_TROUBLE, ("", ""))
     if whose == about:
         st.error(plain(sentence))
+    return bool(whose == about)

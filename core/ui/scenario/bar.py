@@ -6,15 +6,11 @@ alone.
 
 from __future__ import annotations
 
-from typing import Final
-
 import streamlit as st
 
 from core.ui import print_view, prose
 from core.ui.plain import plain
 from core.ui.scenario import editor, record, words
-
-_OPEN: Final = "scenario_bar_open"
 
 
 def draw() -> None:
@@ -22,7 +18,7 @@ def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         prose.paragraph(words.line(record.case_of(record.current())))
         if not print_view.is_on():
-            is_open = bool(st.session_state.get(_OPEN, False))
+            is_open = bool(st.session_state.get(record.BAR_OPEN, False))
             st.button(
                 "Done" if is_open else "Change",
                 key="scenario_change",
@@ -30,7 +26,7 @@ def draw() -> None:
                 on_click=_toggle,
             )
         _copy_link()
-    if st.session_state.get(_OPEN, False) and not print_view.is_on():
+    if st.session_state.get(record.BAR_OPEN, False) and not print_view.is_on():
         with st.container(border=True):
             editor.draw()
     for note in record.notes():
@@ -57,7 +53,7 @@ def slide(name: str) -> None:
 
 
 def _toggle() -> None:
-    st.session_state[_OPEN] = not st.session_state.get(_OPEN, False)
+    st.session_state[record.BAR_OPEN] = not st.session_state.get(record.BAR_OPEN, False)
 
 
 def _slid(name: str) -> None:

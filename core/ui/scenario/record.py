@@ -29,6 +29,8 @@ from core.catalog.scenario import KEYS, LIMITS, VERSION, Scenario, decode, encod
 from core.ui.scenario import address as address_bar
 from core.ui.scenario import words
 
+#: Whether the bar is open to edit; it closes where another page is opened.
+BAR_OPEN: Final = "scenario_bar_open"
 _RECORD: Final = "scenario"
 _OWN: Final = "scenario_own"
 _NOTES: Final = "scenario_notes"
@@ -175,7 +177,8 @@ def _replace(scenario: Scenario) -> None:
 def enter(page: str) -> None:
     """Notice that the visitor comes to a page; the app's frame calls it before every page."""
     if st.session_state.get(_PAGE) != page:
-        st.session_state[_PAGE], st.session_state[_COMES_IN], st.session_state[_SAID] = page, True, ""
+        st.session_state[_PAGE], st.session_state[_COMES_IN] = page, True
+        st.session_state[BAR_OPEN], st.session_state[_SAID] = False, ""
 
 
 def comes_in() -> bool:

@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.catalog.custom import Own, load
+from core.catalog.formats import STORAGE_FORMATS
 from core.catalog.scenario import LIMITS, Scenario
 from core.ui.scenario import editor
 from tests.pages.conftest import Open, settled, words
@@ -64,6 +65,26 @@ def test_the_bar_is_one_line_until_it_is_opened(open_app: Open) -> None:
         "Pipeline stages",
         "Expert parallel",
     ]
+
+
+def test_the_bar_closes_where_another_page_is_opened(open_app: Open) -> None:
+    app = opened(open_app)
+    settled(app.switch_page("pages/will_it_fit.py").run())
+    assert not any(box.key == "scenario_model" for box in app.selectbox)
+    settled(app.switch_page("pages/planner.py").run())
+    assert not app.selectbox
+
+
+def test_a_format_is_found_by_the_name_that_the_command_line_uses(open_app: Open) -> None:
+    app = opened(open_app)
+    weights = app.selectbox(key="scenario_weights")
+    asked = [option for option in weights.options if "fp8" in option.casefold()]
+    assert asked[0] == "fp8 · W8A8, one scale a tensor"
+    assert "bf16" in weights.options
+    assert "q4_1 · GGUF Q4_1" in weights.options
+    assert "contains" in str(weights.proto).casefold()  # what is typed is looked for as it stands, in order
+    keys = [option.partition(" · ")[0] for option in weights.options]
+    assert set(keys) <= set(STORAGE_FORMATS)
 
 
 def test_every_field_changes_the_record(open_app: Open) -> None:
@@ -280,6 +301,45 @@ def test_a_config_can_come_from_a_file(open_app: Open) -> None:
     settled(app.run())
     settled(app.button(key="scenario_model_use").click().run())
     assert scenario(app).model == "own:mine"
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_config_is_looked_at_as_soon_as_it_is_there(open_app: Open, mark: str) -> None:
+    app = opened(open_app, "Own model")
+    app.text_area(key="scenario_model_text_0").set_value(mark + json.dumps(CONFIG))
+    settled(app.run())
+    assert "Type a name, then press Use this model." in app.success[0].value
+    app.text_input(key="scenario_model_name_0").set_value("mine")
+    settled(app.run())
+    assert app.success[0].value.startswith("mine")
+    assert "parameters" in app.success[0].value
+    assert not app.error
+    app.text_area(key="scenario_model_text_0").set_value("{}")
+    settled(app.run())
+    assert len(app.error) == 1
+    assert not app.success
+    assert scenario(app).model == Scenario().model
+
+
+def test_a_file_with_a_byte_order_mark_is_read(open_app: Open) -> None:
+    app = opened(open_app, "Own model")
+    app.text_input(key="scenario_model_name_0").set_value("mine")
+    text = json.dumps(CONFIG).encode("utf-8-sig")
+    app.file_uploader(key="scenario_model_file_0").upload("config.json", text, "application/json")
+    settled(app.run())
+    settled(app.button(key="scenario_model_use").click().run())
+    assert scenario(app).model == "own:mine"
+
+
+def test_a_second_model_of_a_like_name_stands_beside_the_first(open_app: Open) -> None:
+    app = take_model(opened(open_app, "Own model"), "a b", json.dumps(CONFIG))
+    app.segmented_control(key="scenario_part").set_value("Own model")
+    settled(app.run())
+    app.text_input(key="scenario_model_name_1").set_value("a-b")
+    app.text_area(key="scenario_model_text_1").set_value(json.dumps(CONFIG))
+    settled(app.button(key="scenario_model_use").click().run())
+    assert own(app).keys == ("own:a-b", "own:a-b-2")
+    assert scenario(app).model == "own:a-b-2"
 
 
 def test_a_hostile_name_is_only_a_name(open_app: Open) -> None:

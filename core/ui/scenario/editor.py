@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Literal
 
 import streamlit as st
 
@@ -50,9 +50,9 @@ def _fields() -> None:
         _choice("accelerator", list(chips), lambda key: words.chip_label(chips[key]))
     formats = st.columns(3)
     with formats[0]:
-        _choice("weights", _WEIGHTS, words.format_label)
+        _choice("weights", _WEIGHTS, words.format_label, "contains")
     with formats[1]:
-        _choice("kv", _KV, words.format_label)
+        _choice("kv", _KV, words.format_label, "contains")
     with formats[2]:
         _number("count")
     for column, name in zip(st.columns(3), ("batch", "input_tokens", "output_tokens"), strict=True):
@@ -71,12 +71,19 @@ def _degree_changed(name: str) -> None:
         record.split(**{name: st.session_state.get(record.widget_key(name))})
 
 
-def _choice(name: str, options: Sequence[str], label: Callable[[str], str]) -> None:
+def _choice(
+    name: str,
+    options: Sequence[str],
+    label: Callable[[str], str],
+    search: Literal["contains", "fuzzy"] = "fuzzy",
+) -> None:
+    """A list to search: "contains" keeps the order of the options, "fuzzy" takes other spellings."""
     st.selectbox(
         words.LABELS[name],
         options,
         key=record.widget_key(name),
         format_func=label,
+        filter_mode=search,
         help=words.HELP[name],
         on_change=record.changed,
         args=(name,),

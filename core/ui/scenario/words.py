@@ -129,8 +129,17 @@ def chip_label(chip: Accelerator) -> str:
 
 
 def format_label(id: str) -> str:
-    """A number format in a list."""
-    return STORAGE_FORMATS[id].name if id in STORAGE_FORMATS else id
+    """A number format in a list: its id, as links and the command line have it, and what that means.
+
+    >>> format_label("fp8"), format_label("bf16"), format_label("q4_1")
+    ('fp8 · W8A8, one scale a tensor', 'bf16', 'q4_1 · GGUF Q4_1')
+    """
+    if id not in STORAGE_FORMATS:
+        return id
+    name = STORAGE_FORMATS[id].name
+    if name.casefold().startswith(id):  # the id is not said twice
+        name = name[len(id) :].strip(" ,()")
+    return f"{id} · {name}" if name else id
 
 
 def changes(before: Scenario, after: Scenario) -> tuple[str, ...]:

@@ -64,6 +64,20 @@ def test_everything_that_was_done_is_listed_and_hostile_words_stay_words(open_ap
     assert f"1 of {len(lessons())} pages done" in words(app)
 
 
+def test_a_question_is_told_once_and_then_its_answers(open_app: Open) -> None:
+    lesson = lessons()["prefill_and_decode"]
+    first, other = draw(lesson, lesson.exercises[0], 5), draw(lesson, lesson.exercises[0], 6)
+    mine = Notebook()
+    for instance, typed in ((first, "1 ms"), (other, "2 ms"), (first, "3 ms")):
+        mine = mine.with_attempt(instance, typed, instance.check(typed))
+    (table,) = tables(open_notebook(open_app, mine))
+    assert [row[1:4] for row in table[1:]] == [
+        [first.question, "1", "1 ms"],
+        ["", "2", "3 ms"],
+        [other.question, "1", "2 ms"],
+    ]
+
+
 def test_unsaved_work_is_warned_of_until_it_is_saved(open_app: Open) -> None:
     app = open_notebook(open_app, filled())
     assert "a reload of the browser" in app.warning[0].value
@@ -75,6 +89,7 @@ def test_unsaved_work_is_warned_of_until_it_is_saved(open_app: Open) -> None:
 def test_a_saved_notebook_is_opened_again(open_app: Open) -> None:
     app = upload(open_notebook(open_app), filled().to_json().encode())
     assert "2 predictions, 1 choice, 2 answers" in words(app)
+    assert not app.info
     settled(app.button(key="notebook_open").click().run())
     assert app.session_state["notebook"] == load(filled().to_json())
     assert not app.warning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
@@ -29,7 +30,9 @@ _KINDS: Final = {"because": "why it is so", "recall": "from an earlier page"}
 def show() -> None:
     """Draw the notebook of this visit."""
     mine = learner.notebook()
-    _keeping(mine)
+    waiting = _keeping(mine)
+    if waiting and mine.empty:
+        return
     if mine.empty:
         st.info("Nothing is in it yet. Predictions and answers of the course's pages arrive by themselves.")
         st.page_link("pages/course.py", label="To the course map", icon=":material/map:")
@@ -37,8 +40,8 @@ def show() -> None:
         _entries(mine)
 
 
-def _keeping(mine: Notebook) -> None:
-    """Save, load, and the warning while there is something to lose."""
+def _keeping(mine: Notebook) -> bool:
+    """Save, load, and the warning while there is something to lose; whether a file waits to be opened."""
     if not learner.is_saved():
         st.warning(
             "This notebook is kept for this visit only: a reload of the browser, or a restart of the server, "
@@ -48,7 +51,7 @@ def _keeping(mine: Notebook) -> None:
     elif not mine.empty:
         st.success("Everything in it is in a file.", icon=":material/check_circle:")
     if print_view.is_on():
-        return
+        return False
     st.download_button(
         "Save the notebook",
         mine.to_json(),
@@ -61,12 +64,14 @@ def _keeping(mine: Notebook) -> None:
         on_click=learner.mark_saved,
     )
     part = print_view.fold("Load a saved notebook", key="notebook_load_fold", icon=":material/upload:")
-    if part.open:
-        with part.place:
-            _load_field(mine)
+    if not part.open:
+        return False
+    with part.place:
+        return _load_field()
 
 
-def _load_field(mine: Notebook) -> None:
+def _load_field() -> bool:
+    """Whether a file was chosen that can be opened."""
     turn = st.session_state.setdefault(_OPENED, 0)
     file = st.file_uploader(
         "A notebook file",
@@ -76,15 +81,16 @@ def _load_field(mine: Notebook) -> None:
         help="A file that this page saved, here or on another computer; up to 1 MB.",
     )
     if file is None:
-        return
+        return False
     try:
         found = load(file.getvalue())
     except UserError as fault:
         st.error(plain(str(fault)))
-        return
+        return False
     lost = "" if learner.is_saved() else " What is not saved of the present one is lost."
     st.markdown(plain(f"The file holds {_size(found)}. Opening it replaces the present notebook.{lost}"))
     st.button("Open it", key="notebook_open", icon=":material/folder_open:", on_click=_open, args=(found,))
+    return True
 
 
 def _open(found: Notebook) -> None:
@@ -126,8 +132,8 @@ def _entries(mine: Notebook) -> None:
     if mine.attempts:
         st.header("Exercises", anchor=False)
         export.show_table(
-            ("page", "question", "you typed", "right", "what was said"),
-            [_attempt(entry) for entry in mine.attempts],
+            ("page", "question", "try", "you typed", "right", "what was said"),
+            _attempts(mine.attempts),
             key="notebook_attempts",
             file_name="answers",
             label="Exercises",
@@ -177,14 +183,23 @@ def _chosen(entry: Chosen) -> tuple[Cell, ...]:
     return (_title(entry.lesson), _KINDS[entry.kind], text, _yes(right=entry.right))
 
 
-def _attempt(entry: Attempt) -> tuple[Cell, ...]:
-    return (
-        _title(entry.lesson),
-        _question(entry),
-        entry.typed,
-        _yes(right=entry.correct),
-        entry.sentence,
-    )
+def _attempts(entries: Sequence[Attempt]) -> list[tuple[Cell, ...]]:
+    """The answers by question, in the order in which the questions came; each is told at its first answer."""
+    groups: dict[tuple[str, str, int], list[Attempt]] = {}
+    for entry in entries:
+        groups.setdefault((entry.lesson, entry.exercise, entry.seed), []).append(entry)
+    return [
+        (
+            _title(entry.lesson),
+            _question(entry) if number == 1 else "",
+            number,
+            entry.typed,
+            _yes(right=entry.correct),
+            entry.sentence,
+        )
+        for tries in groups.values()
+        for number, entry in enumerate(tries, 1)
+    ]
 
 
 def _question(entry: Attempt) -> str:

@@ -22,7 +22,7 @@ from core.ui.find.answer import Answer, Question, find
 from core.ui.find.choices import groups, is_narrow
 from core.ui.picture import Picture
 from core.ui.plain import plain
-from core.ui.planner.money import typed_price
+from core.ui.planner.money import own_price
 from core.ui.scenario import bar, record
 from core.ui.table import Cell
 
@@ -150,17 +150,12 @@ def _asked() -> None:
 
 def _find(case: Case) -> _Found:
     chips = tuple(record.chips().values())
-    prices = {chip.id: price for chip in chips if (price := _typed(chip)) is not None}
+    prices = {chip.id: price for chip in chips if (price := own_price(chip.id)) is not None}
     wanted = controls.wanted(case.scenario)
     question = Question(
         case.model, wanted, case.scenario.weights, case.scenario.kv, chips, tuple(sorted(prices.items()))
     )
     return _Found(case, wanted, chips, prices, find(question))
-
-
-def _typed(chip: Accelerator) -> HourlyPrice | None:
-    """The price that the visitor typed for a chip in the planner, whose field keeps it for the visit."""
-    return typed_price(st.session_state.get(f"planner_price_{chip.id}"))
 
 
 def _picture(found: _Found) -> Picture | None:

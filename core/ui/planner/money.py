@@ -30,7 +30,7 @@ def draw(found: Found) -> None:
     if found.plan.ttft_s is None:
         return
     load = _load()
-    worth = value(found, typed_price(st.session_state.get(_price_key(found))), load)
+    worth = value(found, own_price(found.chip.id), load)
     st.header("What does a token cost?", anchor=False)
     number_tiles.show(
         tiles(worth),
@@ -85,8 +85,13 @@ def typed_price(typed: object) -> HourlyPrice | None:
     return HourlyPrice(float(typed))
 
 
-def _price_key(found: Found) -> str:
-    return f"planner_price_{found.chip.id}"
+def own_price(chip: str) -> HourlyPrice | None:
+    """The price that the visitor typed for a chip, by its id; None where there is none, or no price."""
+    return typed_price(st.session_state.get(_price_key(chip)))
+
+
+def _price_key(chip: str) -> str:
+    return f"planner_price_{chip}"
 
 
 def _load() -> float:
@@ -105,7 +110,7 @@ def _controls(found: Found, worth: PlanValue) -> None:
             step=0.1,
             format="%.3g",
             placeholder="type one in" if worth.price is None else f"{worth.price.usd:.3g}",
-            key=_price_key(found),
+            key=_price_key(found.chip.id),
             help="In place of the list price. It stays for this visit and is in no link.",
             persist_state="session",
         )

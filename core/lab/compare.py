@@ -7,9 +7,10 @@ no verdict is drawn; its range is only shown, and wider.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from core.lab.predict import Prediction
 from core.lab.record import RunRecord
 from core.lab.timing import Spread, spread
 from core.units import format_seconds, significant
@@ -97,6 +98,15 @@ def compare(record: RunRecord) -> Comparison:
         verdict=verdict,
         sentence=_sentence(record, verdict, ttft, tpot),
     )
+
+
+def prediction_beside(record: RunRecord) -> Prediction:
+    """A run's prediction with its MBU over the bandwidth that was measured beside the run, as the run's own.
+
+    Over the bandwidth of the calibration, which is of another moment, the two shares would say something
+    else than the two rates in tokens a second.
+    """
+    return replace(record.prediction, bandwidth_bytes_per_s=record.load.bandwidth_bytes_per_s)
 
 
 def _ratio(name: str, predicted_s: float, samples: Spread, noisy: bool) -> Ratio:

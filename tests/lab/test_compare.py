@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.lab.compare import compare
+from core.lab.compare import compare, prediction_beside
 from core.lab.pace import Pace
 from core.lab.record import RunRecord
 from core.lab.record_parts import LoadRecord
@@ -93,3 +93,15 @@ def test_a_slow_prefill_alone_is_a_difference() -> None:
     comparison = compare(replace(run, measured=replace(run.measured, prefill_repeats_s=slow)))
     assert comparison.verdict == "differs"
     assert "TTFT is 2.00 x the prediction" in comparison.sentence
+
+
+def test_predicted_and_measured_use_of_the_memory_are_over_one_bandwidth() -> None:
+    slow = Pace(READ_BYTES_PER_S / 2, 2e-6)
+    run = record(load=LoadRecord(0.02, 0.0, 1.5, slow, slow))
+    beside, tpot = prediction_beside(run), compare(run).tpot
+    assert run.prediction.mbu is not None and beside.mbu is not None and beside.decode is not None
+    assert beside.mbu == pytest.approx(2 * run.prediction.mbu)
+    moved = [row.weight_bytes + row.kv_read_bytes + row.kv_write_bytes for row in run.later_steps]
+    predicted = beside.decode.weight_bytes + beside.decode.kv_bytes
+    assert run.mbu is not None and tpot is not None
+    assert run.mbu / beside.mbu == pytest.approx(sum(moved) / len(moved) / predicted / tpot.ratio)

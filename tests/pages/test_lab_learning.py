@@ -54,6 +54,7 @@ def test_a_run_without_a_prediction_is_kept_as_one(open_app: Open, lab: FakeLab)
 def test_every_run_asks_anew(open_app: Open, lab: FakeLab) -> None:
     app = measured(press_run(predict(open_app(), "same")), lab)
     assert app.segmented_control(key="lab_guess").value is None
+    assert "For the run before you said: the same, within a tenth, certain." in words(app)
     press_run(app)
     assert [guess.option for guess in notebook(app).runs] == ["same", ""]
     assert notebook(app).runs[1].ratio is None

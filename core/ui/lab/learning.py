@@ -26,6 +26,7 @@ from core.ui.plain import plain
 _OPTION: Final = "lab_guess"
 _SURE: Final = "lab_guess_sure"
 _REASON: Final = "lab_because"
+_LAST: Final = "lab_guess_last"
 _OPEN: Final = "lab_guess_open"
 _SETTLED: Final = "lab_guess_settled"
 #: Ratios outside are those of a run that was stopped by the machine.
@@ -46,6 +47,8 @@ def ask() -> None:
     texts = {option.id: option.text for option in questions.options}
     st.segmented_control(questions.question, list(texts), format_func=texts.__getitem__, key=_OPTION)
     st.segmented_control("How sure are you?", CONFIDENCES, key=_SURE)
+    if said := str(st.session_state.get(_LAST, "")):
+        prose.small(f"For the run before you said: {said}. The next run asks anew.")
     if sentence := learner.trouble(_OPTION):
         st.error(plain(sentence))
 
@@ -57,6 +60,7 @@ def note_start(request: RunRequest) -> None:
     guess = RunGuess(files.settings_words(request))
     if known:
         guess = replace(guess, option=str(option), confidence=str(sure))
+    st.session_state[_LAST] = f"{guess.said}, {guess.confidence}" if known else ""
     before = runs.of(request)
     st.session_state[_OPEN] = _Open(request, "" if before is None else before.created_at)
     # The next run asks for a prediction of its own.

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import UserError
-from core.lab.compare import compare
+from core.lab.compare import compare, prediction_beside
 from core.lab.predict import predict
 from core.lab.record import RunRecord
 from core.lab.status import LabStatus
@@ -187,7 +187,9 @@ def _nothing(now: Forecast) -> str:
 
 
 def _results(places: Places, lab: Lab, visits: Visits, now: Forecast, record: RunRecord | None) -> None:
-    prediction = record.prediction if record is not None else now.case.prediction if now.case else None
+    prediction = now.case.prediction if now.case else None
+    if record is not None:
+        prediction = prediction_beside(record)
     with places.numbers:
         comparison.headline(prediction, record)
         if record is not None:
@@ -221,7 +223,8 @@ def _case_of(record: RunRecord) -> Case | None:
     if record.request.model not in models.known_ids():
         return None
     model = models.spec(record.request.model)
-    return Case(record.request, model, record.calibration.machine(), record.prediction)
+    machine = record.calibration.machine()
+    return Case(record.request, model, machine, prediction_beside(record))
 
 
 def _records(record: RunRecord | None) -> None:

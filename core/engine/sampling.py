@@ -8,13 +8,16 @@ from typing import Final, Protocol
 import torch
 from torch import Tensor
 
+#: One divided by less than this is infinite in fp32.
+_SMALLEST_DIVISOR: Final = torch.finfo(torch.float32).tiny
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How to choose.
 
     Attributes:
-        temperature: divides the logits; 0 takes the largest.
+        temperature: divides the logits; 0, or too little to divide by, takes the largest.
         top_k: only the k largest may be chosen; 0 is off.
         top_p: only the fewest tokens that together have this probability; 1 is off.
         seed: of the run's own generator.
@@ -49,7 +52,7 @@ class Sampler:
     @property
     def is_greedy(self) -> bool:
         """It takes the largest logit."""
-        return self.sampling.temperature == 0
+        return self.sampling.temperature < _SMALLEST_DIVISOR
 
     @torch.inference_mode()
     def chances(self, logits: Tensor) -> Tensor:

@@ -57,6 +57,10 @@ def test_successive_draws_of_one_run_differ() -> None:
         (Sampling(temperature=1, top_p=0.8), {0, 1, 2}),
         (Sampling(temperature=1, top_p=0.8, top_k=2), {0, 1}),
         (Sampling(temperature=1e-30), {0}),
+        (Sampling(temperature=1.2e-38), {0}),
+        (Sampling(temperature=1e-40), {0}),
+        (Sampling(temperature=1e-46), {0}),
+        (Sampling(temperature=5e-324), {0}),
     ],
 )
 def test_only_what_is_allowed_comes_and_all_of_it(sampling: Sampling, support: set[int]) -> None:

@@ -26,6 +26,10 @@ from core.units import Number
 
 _SECONDS_PER_HOUR: Final = 3600.0
 _MILLION: Final = 1e6
+#: Smallest and largest price of a chip for an hour; far outside lie typing errors, and numbers that overflow.
+PRICE_USD: Final = (0.0001, 1_000_000.0)
+#: Smallest and largest share of the paid time in which chips are busy: at a thousandth they hardly ever are.
+LOAD: Final = (0.001, 1.0)
 #: Days after which a price is called old: lists of one product moved by a fifth within ten weeks.
 OLD_AFTER_DAYS: Final = 183
 #: Shares of a chip's stated power that it draws: prompts reach it, decoding stays below, waiting is little.
@@ -48,9 +52,11 @@ class HourlyPrice:
     source: str = "typed in by you"
 
     def __post_init__(self) -> None:
-        if not 0 < self.usd < math.inf:
+        low, high = PRICE_USD
+        if not low <= self.usd <= high:  # also true for a NaN
             raise ScenarioError(
-                f"A price must be above zero and finite; got {self.usd}. Give dollars an hour."
+                f"A price must be from {low} to {high:,.0f} dollars an hour; got {self.usd:g}. Give what one "
+                "chip costs for an hour."
             )
 
     def age_days(self, today: datetime.date | None = None) -> int | None:
@@ -166,9 +172,12 @@ class Work:
 
     def __post_init__(self) -> None:
         share = np.asarray(self.load, np.float64)
-        if not np.all((share > 0) & (share <= 1)):  # also false for a NaN
+        low, high = LOAD
+        wrong = share[~((share >= low) & (share <= high))]  # a NaN is wrong as well
+        if wrong.size:
             raise ScenarioError(
-                f"The load must be above 0 and at most 1 (busy all the time); got {np.min(share):g}."
+                f"The load must be from {low} to {high:g} (busy all the time); got {wrong[0]:g}. Give the "
+                "share of the paid time in which chips work."
             )
 
     @property

@@ -7,6 +7,8 @@ import pytest
 
 from core.analytic.answer import speed
 from core.analytic.cost import (
+    LOAD,
+    PRICE_USD,
     HourlyPrice,
     Power,
     TokenCost,
@@ -101,16 +103,29 @@ def test_catalogue_prices_and_powers() -> None:
         assert (power is None) == (chip.power_w is None)
 
 
-@pytest.mark.parametrize("usd", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("usd", [0.0, -1.0, 1e-5, 1.1e6, 1e308, float("nan"), float("inf")])
 def test_a_price_that_is_none_is_a_sentence(usd: float) -> None:
-    with pytest.raises(ScenarioError, match="A price must be above zero and finite"):
+    with pytest.raises(ScenarioError, match=r"A price must be from 0\.0001 to 1,000,000 dollars"):
         HourlyPrice(usd)
 
 
-@pytest.mark.parametrize("load", [0.0, 1.5, float("nan"), -0.1])
+@pytest.mark.parametrize("load", [0.0, 1e-320, 1.5, float("nan"), -0.1])
 def test_a_load_that_cannot_be_is_a_sentence(load: float) -> None:
-    with pytest.raises(ScenarioError, match="The load must be above 0 and at most 1"):
+    with pytest.raises(ScenarioError, match=r"The load must be from 0\.001 to 1 \(busy"):
         Work(0.2, 0.02, 1, 1, 1, load=load)
+
+
+def test_the_load_that_is_wrong_is_the_one_that_is_said() -> None:
+    with pytest.raises(ScenarioError, match="got 1e-05"):
+        Work(0.2, 0.02, 1, 1, 1, load=np.array([0.5, 1e-5, 1.0]))
+
+
+@pytest.mark.parametrize("usd", PRICE_USD)
+@pytest.mark.parametrize("load", LOAD)
+def test_at_every_limit_the_numbers_are_finite(usd: float, load: float) -> None:
+    work = Work(1e6, 1e6, 65_536, 1, 1_000_000, chips=8192, load=load)
+    cost = token_cost(work, HourlyPrice(usd))
+    assert all(np.isfinite([cost.input_usd, cost.output_usd, cost.request_usd]))
 
 
 def test_power_below_idle_is_a_sentence() -> None:

@@ -21,6 +21,8 @@ USUAL_PLANS: Final = tuple(
 USUAL_BATCHES: Final = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 USUAL_WEIGHTS: Final = ("bf16", "fp16", "fp8", "int8", "w4a16-g128")
 USUAL_CACHES: Final = ("bf16", "fp16", "fp8_e4m3")
+#: Fewest and most requests a second: one in twelve days, and more than the whole world sends.
+RATE: Final = (1e-6, 1e9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,15 @@ class Wanted:
         for name, value in (("prompt", self.input_tokens), ("answer", self.output_tokens)):
             if not 1 <= value <= 2_000_000:
                 raise ScenarioError(f"The {name} must have 1 to 2,000,000 tokens; got {value:,}.")
-        limits = (("TTFT", self.ttft_s), ("TPOT", self.tpot_s), ("rate", self.requests_per_s))
-        for name, limit in limits:
-            if limit is not None and not limit > 0:  # also true for a NaN
-                raise ScenarioError(f"The {name} must be above zero; got {limit}.")
-        if self.requests_per_s == math.inf:
-            raise ScenarioError("The rate must be finite; give requests per second.")
+        for name, limit in (("TTFT", self.ttft_s), ("TPOT", self.tpot_s)):
+            if not limit > 0:  # also true for a NaN
+                raise ScenarioError(f"The {name} must be above zero; got {limit}. Give seconds.")
+        low, high = RATE
+        if self.requests_per_s is not None and not low <= self.requests_per_s <= high:
+            raise ScenarioError(
+                f"The rate must be from {low:.6f} to {high:,.0f} requests a second; got "
+                f"{self.requests_per_s:g}. Give how many arrive in all."
+            )
 
 
 @dataclass(frozen=True, slots=True)

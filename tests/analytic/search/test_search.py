@@ -15,7 +15,7 @@ from core.analytic.parallel import ParallelPlan, stages
 from core.analytic.search.candidates import Searched, search
 from core.analytic.search.chip_array import ChipArray
 from core.analytic.search.ranking import MEASURES, front, left_out, ranked
-from core.analytic.search.request import Choices, Wanted
+from core.analytic.search.request import RATE, Choices, Wanted
 from core.catalog.accelerators import accelerator, accelerators
 from core.catalog.models import model
 from core.errors import FormatError, ScenarioError
@@ -148,14 +148,25 @@ def test_a_hundred_thousand_candidates_are_looked_at() -> None:
     [
         ({"ttft_s": 0.0}, "The TTFT must be above zero"),
         ({"tpot_s": math.nan}, "The TPOT must be above zero"),
-        ({"requests_per_s": -1.0}, "The rate must be above zero"),
-        ({"requests_per_s": math.inf}, "The rate must be finite"),
+        ({"requests_per_s": -1.0}, r"The rate must be from 0\.000001 to 1,000,000,000"),
+        ({"requests_per_s": math.inf}, "The rate must be from"),
+        ({"requests_per_s": 1e308}, r"requests a second; got 1e\+308"),
+        ({"requests_per_s": 1e-308}, "requests a second; got 1e-308"),
         ({"input_tokens": 0}, "The prompt must have 1 to"),
     ],
 )
 def test_a_wish_that_cannot_be_is_a_sentence(change: dict[str, float], sentence: str) -> None:
     with pytest.raises(ScenarioError, match=sentence):
         Wanted(**change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rate", RATE)
+def test_at_every_limit_of_the_rate_the_numbers_are_finite(rate: float) -> None:
+    chips = (accelerator("l40s"),)
+    prices = {"l40s": HourlyPrice(1e6)}
+    found = search(model("smollm2-135m"), Wanted(requests_per_s=rate), Choices(chips=chips, prices=prices))
+    assert np.isfinite(found.usd_per_million[found.good]).all()
+    assert np.isfinite(found.chips[found.good]).all()
 
 
 def test_choices_are_checked() -> None:

@@ -1,14 +1,24 @@
 """The command line keeps its contract: one object or one sentence, and the exit status."""
 
+import json
+import os
+import re
+import shlex
 import subprocess
 import sys
 import types
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.__main__ import COMMANDS, INTERRUPTED, USER_MISTAKE, main
+from core.catalog.accelerators import accelerators, links
+from core.catalog.formats import STORAGE_FORMATS
+from core.catalog.models import catalogue
+from core.catalog.near_names import near_names
+from core.commands.output import READER_LEFT
 from core.errors import ConfigError
 
 
@@ -64,10 +74,11 @@ def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     [
         (
             ["modle"],
-            "The command must be one of model, plan, generate, bench, validate, search; got 'modle'.",
+            "The command must be one of model, plan, generate, bench, validate, search, list; got 'modle'. "
+            "Did you mean model? See: ",
         ),
         (["model"], "The following arguments are required: config."),
-        (["model", "x", "--batch", "many"], "Argument --batch: invalid int value: 'many'."),
+        (["model", "x", "--batch", "many"], "--batch must be a whole number; got 'many'."),
         (["model", "x", "--speed"], "Unrecognized arguments: --speed."),
     ],
 )
@@ -80,6 +91,79 @@ def test_wrong_arguments_are_one_sentence(
     assert captured.out == ""
     assert captured.err.startswith(sentence)
     assert captured.err.count("\n") == 1
+
+
+def run_in_shell(line: str) -> subprocess.CompletedProcess[str]:
+    python = f"{shlex.quote(sys.executable)} -m core"
+    command = ["bash", "-c", f"{line.replace('core', python)}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("options", ["plan --json", "list", "plan --help"])
+def test_a_reader_that_leaves_is_no_mistake(options: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "core", *options.split()]
+    with os.fdopen(writer) as pipe:
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (READER_LEFT, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="This system has no /dev/full.")
+@pytest.mark.parametrize("options", ["plan", "plan --json", "--help", "model --help"])
+def test_a_full_disk_is_one_sentence(options: str) -> None:
+    done = run_in_shell(f"core {options} > /dev/full")
+    assert done.returncode == USER_MISTAKE
+    assert done.stderr.startswith(
+        "The answer must fit where standard output goes; it does not (No space left"
+    )
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_closed_output_is_one_sentence() -> None:
+    done = run_in_shell("core plan >&-")
+    assert done.returncode == USER_MISTAKE
+    assert done.stderr.startswith("Standard output must be open; it is closed.")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_terminal_that_cannot_show_a_character_shows_its_number() -> None:
+    shown = run_in_shell("PYTHONUTF8=0 PYTHONIOENCODING=ascii core plan --price 1")
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["model", "plan", "search", "validate", "list"])
+def test_help_names_a_default_once(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "[]" not in shown
+    assert not re.search(r"\(default [^)]*\) \(default|\(\d+\) \(default", shown)
+
+
+@pytest.mark.parametrize("kind", ["models", "accelerators", "formats", "networks"])
+def test_a_list_has_every_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    known = {"models": catalogue, "accelerators": accelerators, "networks": links}.get(
+        kind, lambda: STORAGE_FORMATS
+    )
+    assert main(["list", kind, "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)[kind]) == set(known())
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"  {name} " in shown for name in known())
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("gpt-5", ["gpt2", "t4"], ["gpt2"]),
+        ("H100", ["t4", "h100-a", "h100-b", "h100-c", "h100-d"], ["h100-a", "h100-b", "h100-c"]),
+        ("zzz", ["gpt2"], []),
+        ("", ["gpt2"], []),
+        ("x" * 5000, ["gpt2"], []),
+    ],
+)
+def test_near_names(name: str, known: list[str], near: list[str]) -> None:
+    assert near_names(name, known) == near
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

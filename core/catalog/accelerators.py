@@ -14,6 +14,7 @@ from typing import Final
 
 from core.catalog.accelerator import THIS_COMPUTER, Accelerator, Fact, Link, Price
 from core.catalog.assets import read_csv
+from core.catalog.near_names import one_of
 from core.errors import ScenarioError
 from core.units import GB, GIB, MIB
 
@@ -124,8 +125,8 @@ def accelerator(id: str) -> Accelerator:
     if id == THIS_COMPUTER:
         raise ScenarioError(
             "This computer has no data sheet; its speed is measured. Run `python -m core bench` or open "
-            "the lab page, or choose one of " + ", ".join(accelerators()) + "."
+            "the lab page, or choose one of `python -m core list accelerators`."
         )
     if id not in accelerators():
-        raise ScenarioError(f"The accelerator must be one of {', '.join(accelerators())}; got {id[:80]!r}.")
+        raise ScenarioError(one_of("The accelerator", id, accelerators(), "accelerators"))
     return accelerators()[id]

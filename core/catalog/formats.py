@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, cast, get_args
 
 from core.catalog.assets import read_csv
+from core.catalog.near_names import one_of
 from core.errors import FormatError
 from core.units import BITS_PER_BYTE, Number
 
@@ -204,12 +205,12 @@ def activation_format(id: str) -> NumberFormat:
     """
     plain = {record.id: record for record in STORAGE_FORMATS.values() if not record.scales}
     if id not in plain:
-        raise FormatError(f"A format for activations must be one of {', '.join(plain)}; got {id[:40]!r}.")
+        raise FormatError(one_of("A format for activations", id, plain, "formats"))
     return plain[id]
 
 
 def _among(formats: dict[str, NumberFormat], id: str, use: Use) -> NumberFormat:
     choices = [record.id for record in formats.values() if use in record.uses]
     if id not in choices:
-        raise FormatError(f"A format for {use} must be one of {', '.join(choices)}; got {id[:40]!r}.")
+        raise FormatError(one_of(f"A format for {use}", id, choices, "formats"))
     return formats[id]

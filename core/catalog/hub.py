@@ -40,7 +40,7 @@ def hub_config(name: str) -> str:
     except ImportError:
         raise ConfigError(
             f"Reading {name} from the hub needs the package huggingface_hub, which is not installed. "
-            "Install it, or paste the model's config.json."
+            "Install it, or give the path of the model's config.json."
         ) from None
     try:
         path = Path(
@@ -51,9 +51,8 @@ def hub_config(name: str) -> str:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as problem:
         raise ConfigError(
-            f"The config of {name} must be on the hub and open to read; getting it failed "
-            f"({type(problem).__name__}). This machine may be offline, or the model gated: paste its "
-            "config.json instead."
+            f"The config of {name} must be on the hub and open to read; it could not be fetched. This "
+            "machine may be offline, the name mistyped or the model gated: give the path of its config.json."
         ) from problem
     return text[: MAX_CONFIG_CHARACTERS + 1]
 

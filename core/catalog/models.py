@@ -11,6 +11,7 @@ from typing import Any
 from core.catalog.assets import read_toml
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
+from core.catalog.near_names import one_of
 from core.catalog.runnable import is_runnable
 from core.errors import ConfigError
 
@@ -62,10 +63,7 @@ def model(id: str) -> ModelSpec:
         ConfigError: no model of the catalogue has this id.
     """
     if id not in catalogue():
-        raise ConfigError(
-            f"The model must be one of {', '.join(catalogue())}; got {id[:80]!r}. "
-            "Any other model can be given by its config.json."
-        )
+        raise ConfigError(one_of("The model", id, catalogue(), "models"))
     return catalogue()[id]
 
 

@@ -5,13 +5,12 @@ The text streams to standard output as it is made; with ``--json`` one object is
 
 from __future__ import annotations
 
-import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
 from typing import Any, Final, get_args
 
 from core.catalog.formats import FORMATS
-from core.commands.arguments import add_formats, whole_number
+from core.commands.arguments import add_formats, real_number, whole_number
+from core.commands.output import write
 from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.engine.models import EMBEDDED
 from core.engine.records import Generation, TokenEvent
@@ -60,23 +59,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--guesses", type=whole_number(1, 64), default=NUM_GUESSES, metavar="N", help="guessed in a step"
     )
     parser.add_argument("--raw", action="store_true", help="the bare prompt, without the chat template")
-    parser.add_argument("--temperature", type=_number(0, 5), default=0.0, help="0 takes the likeliest token")
+    parser.add_argument(
+        "--temperature", type=real_number(0, 5), default=0.0, help="0 takes the likeliest token"
+    )
     parser.add_argument("--top-k", type=whole_number(0, 1_000_000), default=0, help="0 is off")
-    parser.add_argument("--top-p", type=_number(0.01, 1), default=1.0, help="1 is off")
+    parser.add_argument("--top-p", type=real_number(0.01, 1), default=1.0, help="1 is off")
     parser.add_argument("--seed", type=whole_number(0, 2**63 - 1), default=0, help="of the draw")
-
-
-def _number(low: float, high: float) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise ArgumentTypeError(f"must be a number; got {text[:40]!r}") from None
-        if not low <= value <= high:  # also false for a NaN
-            raise ArgumentTypeError(f"must be from {low:g} to {high:g}; got {value:g}")
-        return value
-
-    return read
 
 
 def run(args: Namespace) -> dict[str, Any]:
@@ -150,8 +138,7 @@ def _speculation(generation: Generation) -> dict[str, Any]:
 
 
 def _write(event: TokenEvent) -> None:
-    sys.stdout.write(event.text_delta)
-    sys.stdout.flush()
+    write(event.text_delta)
 
 
 def render(result: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,12 +14,16 @@ from core.catalog.hf_config import MAX_CONFIG_CHARACTERS, parse_config
 from core.catalog.hub import hub_config, is_hub_id
 from core.catalog.model import ModelSpec
 from core.catalog.models import catalogue, model
+from core.catalog.near_names import one_of, spelled
+from core.catalog.plain_text import plain_text
 from core.catalog.scenario import LIMITS
 from core.commands.arguments import add_formats, whole_number
 from core.errors import ConfigError
 from core.units import format_gb, format_gib, format_si
 
 _DEFAULT_CONTEXT: Final = 2048
+_LONGEST_NAME: Final = 80
+_LONGEST_NOTE: Final = 400
 _MAX_CONTEXT: Final = LIMITS["input_tokens"][1] + LIMITS["output_tokens"][1]
 
 
@@ -40,8 +45,8 @@ def find_model(name: str) -> ModelSpec:
     Raises:
         ConfigError: it is none of these, the file cannot be read, or it does not describe a model.
     """
-    if name in catalogue():
-        return model(name)
+    if (known_id := spelled(name, catalogue())) in catalogue():
+        return model(known_id)
     path = Path(name)
     try:
         path = path / "config.json" if path.is_dir() else path
@@ -49,13 +54,28 @@ def find_model(name: str) -> ModelSpec:
     except OSError:  # for instance a name longer than the file system allows
         known = False
     if not known and is_hub_id(name) and not path.parent.exists():
-        return parse_config(hub_config(name), name=name, source=f"https://huggingface.co/{name}")
+        return _plain(parse_config(hub_config(name), name=name, source=f"https://huggingface.co/{name}"))
     if not known:
-        raise ConfigError(
-            f"The model must be one of {', '.join(catalogue())}, or the path of a config.json; "
-            f"{str(path)[:200]!r} is neither."
-        )
-    return parse_config(_read(path), name=path.parent.name or path.stem, source=str(path))
+        raise ConfigError(_unknown(name, path))
+    return _plain(parse_config(_read(path), name=path.parent.name or path.stem, source=str(path)))
+
+
+def _unknown(name: str, path: Path) -> str:
+    if path.suffix == ".json" or len(path.parts) > 1:
+        return f"A config must be a file that is there; there is no {str(path)[:200]!r}. Check the path."
+    return one_of("The model", name, catalogue(), "models", otherwise=", or the path of a config.json")
+
+
+def _plain(spec: ModelSpec) -> ModelSpec:
+    """The same with words that a terminal can show: a file may say anything."""
+    return replace(
+        spec,
+        name=plain_text(spec.name, _LONGEST_NAME) or "unnamed",
+        source=plain_text(spec.source, _LONGEST_NOTE),
+        model_type=plain_text(spec.model_type, _LONGEST_NAME) or "unnamed",
+        notes=tuple(plain_text(note, _LONGEST_NOTE) for note in spec.notes),
+        extras=tuple(replace(part, name=plain_text(part.name, _LONGEST_NAME)) for part in spec.extras),
+    )
 
 
 def _read(path: Path) -> str:

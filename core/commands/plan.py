@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from core.analytic.cost import HourlyPrice, TokenCost
+from core.analytic.cost import LOAD, PRICE_USD, HourlyPrice, TokenCost
 from core.analytic.datasheet import machine_from
 from core.analytic.memory import Footprint
 from core.analytic.parallel import ParallelPlan
@@ -15,7 +15,7 @@ from core.analytic.plan_on_chips import PlanOnChips, parallel_plan, plan_on_chip
 from core.analytic.plan_value import PlanValue, value_of
 from core.catalog.accelerators import accelerator, accelerators, links
 from core.catalog.scenario import LIMITS, Scenario
-from core.commands.arguments import add_formats, whole_number
+from core.commands.arguments import add_formats, name_of, real_number, whole_number
 from core.commands.model import find_model
 from core.units import format_gb, format_gib, format_seconds, format_si, significant
 
@@ -44,7 +44,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     default = Scenario()
     parser.add_argument("--model", default=default.model, help="a catalogue id, a config.json, or a folder")
     parser.add_argument(
-        "--accelerator", default=default.accelerator, help=f"one of {', '.join(accelerators())}"
+        "--accelerator",
+        type=name_of(accelerators),
+        default=default.accelerator,
+        metavar="A",
+        help="a data sheet; `python -m core list accelerators` has all",
     )
     add_formats(parser)
     for name, (option, meaning) in _COUNTS.items():
@@ -60,19 +64,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(f"--{name}", metavar="N", type=whole_number(1, most), help=meaning)
     parser.add_argument(
         "--network",
+        type=name_of(links),
         choices=sorted(links()),
         metavar="LINK",
         help="what joins more chips than their link does, for instance infiniband-ndr",
     )
     parser.add_argument(
-        "--price", metavar="USD", type=float, help="of one chip for an hour; from dated lists unless given"
+        "--price",
+        metavar="USD",
+        type=real_number(*PRICE_USD),
+        help="of one chip for an hour; from dated lists unless given",
     )
     parser.add_argument(
         "--load",
         metavar="SHARE",
-        type=float,
+        type=real_number(*LOAD),
         default=1.0,
-        help="of the paid time that chips are busy (1)",
+        help="of the paid time that chips are busy",
     )
 
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
-from core.analytic.cost import HourlyPrice
+from core.analytic.cost import PRICE_USD, HourlyPrice
 from core.analytic.search.candidates import search
 from core.analytic.search.ranking import MEASURES, Candidate, front, left_out, ranked
-from core.analytic.search.request import Choices, Wanted
-from core.catalog.accelerators import accelerator
+from core.analytic.search.request import RATE, Choices, Wanted
+from core.catalog.accelerators import accelerator, accelerators
+from core.catalog.near_names import spelled
 from core.catalog.scenario import LIMITS, Scenario
-from core.commands.arguments import whole_number
+from core.commands.arguments import name_of, real_number, whole_number
 from core.commands.model import find_model
 from core.errors import ScenarioError
 from core.units import format_seconds, significant
 
 _MOST_SHOWN = 100
+#: Seconds that somebody may be willing to wait: from a nanosecond to a month.
+SECONDS: Final = (1e-9, 2_592_000.0)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -37,21 +40,25 @@ def add_arguments(parser: ArgumentParser) -> None:
             metavar="N",
             type=whole_number(*LIMITS[name]),
             default=getattr(default, name),
-            help=f"{meaning} (default {getattr(default, name):,})",
+            help=meaning,
         )
-    for option, unit, meaning in (
-        ("--ttft", "S", "seconds to the first token at most"),
-        ("--tpot", "S", "seconds for each further token at most"),
-        ("--rate", "R", "requests that arrive in a second; one full replica unless given"),
+    for option, limits, unit, meaning in (
+        ("--ttft", SECONDS, "S", "seconds to the first token at most"),
+        ("--tpot", SECONDS, "S", "seconds for each further token at most"),
+        ("--rate", RATE, "R", "requests that arrive in a second; one full replica unless given"),
     ):
-        parser.add_argument(option, type=_above_zero, metavar=unit, help=meaning)
+        parser.add_argument(option, type=real_number(*limits), metavar=unit, help=meaning)
     _add_choices(parser)
 
 
 def _add_choices(parser: ArgumentParser) -> None:
-    parser.add_argument("--by", choices=MEASURES, default="cost", help="what to rank by (default cost)")
+    parser.add_argument("--by", choices=MEASURES, default="cost", help="what to rank by")
     parser.add_argument(
-        "--accelerator", action="append", metavar="A", help="look at this chip only; may be given again"
+        "--accelerator",
+        action="append",
+        type=name_of(accelerators),
+        metavar="A",
+        help="look at this chip only; may be given again",
     )
     parser.add_argument(
         "--price",
@@ -66,23 +73,15 @@ def _add_choices(parser: ArgumentParser) -> None:
         type=whole_number(1, _MOST_SHOWN),
         default=10,
         metavar="N",
-        help="candidates shown (default 10)",
+        help="candidates shown",
     )
 
 
-def _above_zero(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise ArgumentTypeError(f"must be a number above zero; got {text[:40]!r}")
-    return value
-
-
 def _price(text: str) -> tuple[str, float]:
-    name, _, usd = text.partition("=")
-    return name, _above_zero(usd)
+    name, equals, usd = text.partition("=")
+    if not equals:
+        raise ArgumentTypeError(f"must have the form CHIP=DOLLARS, as in l40s=0.80; got {text[:40]!r}")
+    return spelled(name, accelerators()), real_number(*PRICE_USD)(usd)
 
 
 def run(args: Namespace) -> dict[str, Any]:
@@ -101,7 +100,8 @@ def run(args: Namespace) -> dict[str, Any]:
     prices = {accelerator(name).id: HourlyPrice(usd) for name, usd in args.price}
     choices = Choices(prices=prices)
     if args.accelerator:
-        choices = Choices(chips=tuple(accelerator(name) for name in args.accelerator), prices=prices)
+        chips = tuple(accelerator(name) for name in dict.fromkeys(args.accelerator))
+        choices = Choices(chips=chips, prices=prices)
     found = search(find_model(args.model), wanted, choices)
     best = ranked(found, args.by, args.most)
     if not best and not found.good.any():

@@ -109,7 +109,7 @@ def test_a_seed_repeats_a_sampled_text(capsys: pytest.CaptureFixture[str]) -> No
         (["hi", "--kv", "fp8"], "must be one of fp32, bf16, fp16, int8, int4"),
         (["hi", "--max-tokens", "0"], "must be from 1 to"),
         (["hi", "--temperature", "nan"], "must be from 0 to 5"),
-        (["hi", "--temperature", "warm"], "must be a number; got 'warm'"),
+        (["hi", "--temperature", "warm"], "--temperature must be a number from 0 to 5; got 'warm'"),
         (["hi", "--top-p", "0"], "must be from 0.01 to 1"),
         (["hi\udcff"], "must be text in UTF-8"),
         (["hi", *SHAPE, "--speculate", "luck"], "--speculate must be ngram, layers:N"),

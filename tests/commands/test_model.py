@@ -92,6 +92,29 @@ def test_a_config_and_its_folder_are_the_same_model(
     assert "The model was made for 512 tokens; 2,048 are counted" in found["notes"][0]
 
 
+def test_what_a_file_calls_itself_cannot_move_the_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Terminal escapes, halves of characters, text that is turned around."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG | {"model_type": "qwen\x1b[31m3\ud800\u202e\n\n"}))
+    for command in (["model", str(path)], ["plan", "--model", str(path)], ["model", str(path), "--json"]):
+        assert main(command) == 0
+        shown = capsys.readouterr().out
+        assert shown.isprintable() or all(c.isprintable() or c == "\n" for c in shown)
+        shown.encode()
+        assert "\\u001b" not in shown
+    path.write_text(json.dumps(CONFIG | {"model_type": "\x1b[2J\ud800", "hidden_size": "\x1b[2J\ud800\n"}))
+    said = refusal(capsys, str(path))
+    said.encode()
+    assert "\x1b" not in said
+
+
+def test_case_does_not_matter(capsys: pytest.CaptureFixture[str]) -> None:
+    typed = answer(capsys, "Llama-3.1-8B", "--weights", "FP8", "--kv", "FP8_E4M3")
+    assert typed == answer(capsys, "llama-3.1-8b", "--weights", "fp8", "--kv", "fp8_e4m3")
+
+
 def test_a_person_reads_both_units(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["model", "llama-3.1-8b"]) == 0
     shown = capsys.readouterr().out
@@ -126,15 +149,24 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gpt-5"], "or the path of a config.json; 'gpt-5' is neither"),
-        (["/nowhere/config.json"], "'/nowhere/config.json' is neither"),
-        (["x" * 5000], "is neither"),
+        (["gpt-5"], "or the path of a config.json; got 'gpt-5'. Did you mean gpt2"),
+        (["lama-3.1-8b"], "got 'lama-3.1-8b'. Did you mean llama-3.1-8b, "),
+        (["gpt-5"], "See all of them with `python -m core list models`."),
+        (["/nowhere/config.json"], "there is no '/nowhere/config.json'. Check the path."),
+        (["nosuch.json"], "there is no 'nosuch.json'. Check the path."),
+        (["x" * 5000], "or the path of a config.json; got 'xxx"),
         (["llama-3.1-8b", "--weights", "int3"], "A format for weights must be one of"),
         (["llama-3.1-8b", "--kv", "gptq-g128"], "A format for kv must be one of"),
-        (["llama-3.1-8b", "--batch", "0"], "Argument --batch: must be from 1 to 65,536; got 0"),
-        (["llama-3.1-8b", "--context", "-1"], "Argument --context: must be from 1 to"),
-        (["llama-3.1-8b", "--context", "NaN"], "Argument --context: must be a whole number; got 'NaN'"),
-        (["llama-3.1-8b", "--batch", "9" * 5000], "Argument --batch: must be a whole number"),
+        (["llama-3.1-8b", "--batch", "0"], "--batch must be from 1 to 65,536; got 0"),
+        (["llama-3.1-8b", "--context", "-1"], "--context must be from 1 to"),
+        (
+            ["llama-3.1-8b", "--context", "NaN"],
+            "--context must be a whole number from 1 to 3,000,000; got 'NaN'",
+        ),
+        (
+            ["llama-3.1-8b", "--batch", "9" * 5000],
+            "--batch must be from 1 to 65,536; got a number of 5,000 digits",
+        ),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(

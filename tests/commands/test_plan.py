@@ -87,6 +87,11 @@ def test_a_split_model_has_numbers_of_one_replica(capsys: pytest.CaptureFixture[
     assert one["fits"] is False
 
 
+def test_case_does_not_matter(capsys: pytest.CaptureFixture[str]) -> None:
+    typed = ["--accelerator", "H100-SXM-80GB", "--network", "InfiniBand-NDR", "--tp", "16"]
+    assert answer(capsys, *typed) == answer(capsys, *(word.lower() for word in typed))
+
+
 def test_the_cache_is_given_in_every_regime(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--model", "llama-3.1-8b", "--batch", "3", "--input", "900", "--output", "101"]
     (stage,) = answer(capsys, *options)["parallel"]["stages"]
@@ -162,16 +167,20 @@ def test_a_person_reads_the_same(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--accelerator", "h100"], "The accelerator must be one of"),
+        (["--accelerator", "h100"], "got 'h100'. Did you mean h100-"),
+        (["--weights", "fb8"], "got 'fb8'. Did you mean fp8"),
         (["--accelerator", "this-computer"], "This computer has no data sheet"),
-        (["--model", "gpt-5"], "'gpt-5' is neither"),
+        (["--model", "gpt-5"], "got 'gpt-5'. Did you mean gpt2"),
         (["--kv", "int3"], "A format for kv must be one of"),
-        (["--batch", "0"], "Argument --batch: must be from 1 to 65,536; got 0"),
-        (["--tp", "0"], "Argument --tp: must be from 1 to 64; got 0"),
-        (["--load", "0"], "The load must be above 0 and at most 1"),
-        (["--price", "-2"], "A price must be above zero and finite"),
-        (["--network", "string"], "Argument --network"),
-        (["--input", "-5"], "Argument --input: must be from 1 to 2,000,000; got -5"),
+        (["--batch", "0"], "--batch must be from 1 to 65,536; got 0"),
+        (["--tp", "0"], "--tp must be from 1 to 64; got 0"),
+        (["--load", "0"], "--load must be from 0.001 to 1; got 0"),
+        (["--load", "1e-320"], "--load must be from 0.001 to 1; got 1e-320"),
+        (["--price", "-2"], "--price must be from 0.0001 to 1,000,000; got -2"),
+        (["--price", "1e308", "--load", "1e-300", "--json"], "--price must be from"),
+        (["--price", "dear"], "--price must be a number from 0.0001 to 1,000,000; got 'dear'"),
+        (["--network", "string"], "--network must be one of the 36 known here; got 'string'. See all"),
+        (["--input", "-5"], "--input must be from 1 to 2,000,000; got -5"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(

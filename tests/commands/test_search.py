@@ -25,6 +25,15 @@ def test_the_best_and_the_front(capsys: pytest.CaptureFixture[str]) -> None:
     assert "none beaten in both" in text
 
 
+def test_a_chip_that_is_named_twice_is_looked_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = []
+    for names in (["l40s"], ["l40s", "l40s", "L40S"]):
+        asked = [word for name in names for word in ("--accelerator", name)]
+        assert main(["search", "--model", "smollm2-135m", *asked, "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0] == answers[1]
+
+
 def test_an_old_price_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "--accelerator", "tpu-v5e", "--model", "smollm2-135m"]) == 0
     assert "it may have moved" in capsys.readouterr().out
@@ -40,8 +49,13 @@ def test_a_price_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--tpot", "0"], "must be a number above zero"),
-        (["--price", "l40s=free"], "must be a number above zero"),
+        (["--tpot", "0"], "--tpot must be from 0.000000001 to 2,592,000; got 0"),
+        (["--rate", "1e308"], "--rate must be from 0.000001 to 1,000,000,000; got 1e308"),
+        (["--rate", "1e-308"], "--rate must be from"),
+        (["--price", "l40s=free"], "must be a number from 0.0001 to 1,000,000; got 'free'"),
+        (["--price", "h100-sxm-80gb=1e308"], "must be from 0.0001 to 1,000,000; got 1e308"),
+        (["--price", "l40s"], "must have the form CHIP=DOLLARS, as in l40s=0.80; got 'l40s'"),
+        (["--price", "h100=2"], "got 'h100'. Did you mean h100-"),
         (["--accelerator", "abacus"], "The accelerator must be one of"),
         (["--tpot", "1e-9", *CHIPS], "candidates does what is asked"),
         (["--model", "nothing"], "nothing"),

@@ -87,6 +87,7 @@ class MeasuredRate:
         spread: half of p10 to p90 over the median, the middle one over its samples.
         kernel: what computes it, as the engine names it.
         operator: the operator it is of; empty for every operator of the kind.
+        beside: the format of the weights in the model that it ran in; empty for every model.
     """
 
     kind: Kind
@@ -95,6 +96,7 @@ class MeasuredRate:
     spread: float
     kernel: str = ""
     operator: str = ""
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +143,14 @@ class Calibration:
         """The ceiling of every operator: reading a working set that no cache holds."""
         return self.bandwidths[-1].read_bytes_per_s
 
-    def machine(self) -> Machine:
-        """The machine that the arithmetic uses; it does not know that it was measured."""
+    def machine(self, weights: str = "") -> Machine:
+        """The machine that the arithmetic uses; it does not know that it was measured.
+
+        Args:
+            weights: the format of the weights that will run; rates measured beside it come first.
+        """
+        own = [row for row in self.rates if row.operator and row.beside in {"", weights}]
+        own.sort(key=lambda row: row.beside != "")  # what was measured beside these weights has the last word
         return Machine(
             id=THIS_COMPUTER,
             name=self.fingerprint.device_name or self.fingerprint.cpu,
@@ -151,7 +159,7 @@ class Calibration:
             bandwidth_bytes_per_s=self.read_bytes_per_s,
             peak_flops_per_s=dict(self.peak_flops_per_s),
             rates={(row.kind, row.format): row.rate for row in self.rates if not row.operator},
-            operator_rates={(row.operator, row.format): row.rate for row in self.rates if row.operator},
+            operator_rates={(row.operator, row.format): row.rate for row in own},
             step_fixed_s=self.step_fixed_s,
             measured_at=self.measured_at,
             notes=tuple(f"The calibration is noisy: {reason}." for reason in self.noisy),
@@ -257,4 +265,5 @@ def _measured_rate(reader: Reader) -> MeasuredRate:
         spread=reader.number("spread", 0, 1e6),
         kernel=reader.text("kernel"),
         operator=reader.text("operator"),
+        beside=reader.text("beside"),
     )

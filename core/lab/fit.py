@@ -29,6 +29,8 @@ from core.lab.pace import Pace
 UNLIMITED: Final = 1e15
 #: A call is at least this part size-dependent; a fixed cost cannot explain all of a large call.
 _LEAST_VARIABLE: Final = 0.02
+#: Moving a single row is at least this part call; its bytes cannot explain all of it.
+_LEAST_FIXED: Final = 0.5
 #: The operator whose matrix makes logits.
 HEAD: Final = "lm_head"
 #: The key of a rate for every format.
@@ -44,6 +46,7 @@ class Sample:
     Attributes:
         rows: of the matrix product, or tokens. num_bytes, flops: of one call, as the operator table
             counts them. spread: half of p10 to p90 over the median. pace: of the machine then.
+        beside: the format of the weights in the model that it ran in.
     """
 
     operator: str
@@ -55,6 +58,7 @@ class Sample:
     seconds: float
     spread: float
     pace: Pace
+    beside: str
 
 
 def at_pace(sample: Sample, now: Pace) -> Sample:
@@ -71,7 +75,7 @@ def merged(samples: Sequence[Sample]) -> list[Sample]:
 
     A moment in which the machine was slower, or faster, is then left out where there are three rounds.
     """
-    groups = _grouped(samples, lambda s: (s.operator, s.format, s.rows, s.num_bytes, s.flops))
+    groups = _grouped(samples, lambda s: (s.operator, s.format, s.rows, s.num_bytes, s.flops, s.beside))
     return [
         replace(
             group[0],
@@ -88,7 +92,8 @@ def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[Measu
     Every operator has a rate of its own by format: one calls the library once and another three times,
     and a kernel reads short rows and long rows at different speed. Beside them stands one rate for each
     kind, for operators that were not sampled: by format for matrix products, for every format elsewhere.
-    The head comes in one size, so its fixed cost is that of its kind.
+    The head comes in one size, so its fixed cost is that of its kind. All operators also have a rate of
+    their own beside each format of weights: large matrices push small operators out of the caches.
 
     Args:
         samples: of all operators.
@@ -103,21 +108,30 @@ def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[Measu
     by_kind = [
         replace(_fit(group), format=ANY_FORMAT) for group in _grouped(others, lambda s: s.kind).values()
     ]
-    by_operator = []
+    by_operator = _by_operator(samples, products)
+    for weights, group in _grouped(samples, lambda s: s.beside).items():
+        by_operator += [replace(row, beside=weights) for row in _by_operator(group, products)]
+    return (*products.values(), *by_kind, *by_operator)
+
+
+def _by_operator(samples: Sequence[Sample], products: dict[str, MeasuredRate]) -> list[MeasuredRate]:
+    rows = []
     for (operator, name), group in _grouped(samples, lambda s: (s.operator, s.format)).items():
         if operator == HEAD:
             fitted = _fit_slope(group, products[name].rate.fixed_s if name in products else 0.0)
         else:
             fitted = _fit(group)
-        by_operator.append(replace(fitted, format=name, operator=operator))
-    return (*products.values(), *by_kind, *by_operator)
+        rows.append(replace(fitted, format=name, operator=operator))
+    return rows
 
 
 def _fit(samples: Sequence[Sample]) -> MeasuredRate:
     fewest = min(sample.rows for sample in samples)
     computes = any(sample.flops > 0 for sample in samples)
-    fixed_s, bytes_per_s = affine([s for s in samples if s.rows == fewest])
+    few = [sample for sample in samples if sample.rows == fewest]
+    fixed_s, bytes_per_s = affine(few)
     if not computes:
+        fixed_s = max(fixed_s, _LEAST_FIXED * min(sample.seconds for sample in few))
         many = [sample for sample in samples if sample.rows > fewest]
         if many:
             return _fit_slope(many, fixed_s)

@@ -54,7 +54,7 @@ def request(**changes: object) -> RunRequest:
 def record(slowness: float = 1.0, **changes: object) -> RunRecord:
     """A run whose every part took ``slowness`` times what was predicted."""
     asked, machine = request(), calibration()
-    prediction = predict(asked, PROMPT_TOKENS, model(asked.model), machine.machine())
+    prediction = predict(asked, PROMPT_TOKENS, model(asked.model), machine.machine(asked.weights))
     seconds = [predicted * slowness for predicted in prediction.step_s]
     steps = tuple(step(index, PROMPT_TOKENS + index, value) for index, value in enumerate(seconds))
     phases = {"prefill": prediction.prefill, "decode": prediction.decode}

@@ -117,6 +117,17 @@ def test_the_machine_has_what_was_measured() -> None:
     assert machine.notes == ("The calibration is noisy: other programs used 40% of the processors.",)
 
 
+def test_what_was_measured_beside_the_same_weights_comes_first() -> None:
+    every = replace(calibration().rates[0], kind="norm", format="bf16", operator="mlp_norm")
+    own = replace(every, beside="int8", rate=replace(every.rate, fixed_s=1e-6))
+    for rates in ((every, own), (own, every)):
+        known = replace(calibration(), rates=(*calibration().rates, *rates))
+        assert known.machine("int8").rate("norm", "bf16", "mlp_norm") == own.rate
+        for other in ("bf16", ""):
+            assert known.machine(other).rate("norm", "bf16", "mlp_norm") == every.rate
+        assert Calibration.from_json(known.to_json()) == known
+
+
 def test_slower_memory_makes_the_reading_part_of_a_byte_take_as_much_longer_and_nothing_else() -> None:
     then = calibration()
     now = then.at_pace(replace(then.pace, read_bytes_per_s=20 * GB))

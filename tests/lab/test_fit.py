@@ -23,19 +23,29 @@ def seconds(rows: int, num_bytes: float, flops: float) -> float:
 def linear(rows: int, features: int, operator: str = "qkv") -> Sample:
     num_bytes, flops = float(features**2), 2.0 * rows * features**2
     return Sample(
-        operator, "linear", "int8", rows, num_bytes, flops, seconds(rows, num_bytes, flops), 0.02, PACE
+        operator,
+        "linear",
+        "int8",
+        rows,
+        num_bytes,
+        flops,
+        seconds(rows, num_bytes, flops),
+        0.02,
+        PACE,
+        "int8",
     )
 
 
 def streaming(kind: Kind, operator: str, format: str, num_bytes: float) -> Sample:
-    return Sample(operator, kind, format, 1, num_bytes, 0.0, seconds(1, num_bytes, 0.0), 0.05, PACE)
+    return Sample(operator, kind, format, 1, num_bytes, 0.0, seconds(1, num_bytes, 0.0), 0.05, PACE, "int8")
 
 
 SAMPLES = [linear(rows, features) for rows in FLOPS_PER_S for features in (256, 512, 1024, 2048)]
 
 
 def of(operator: str, samples: list[Sample]) -> MeasuredRate:
-    return next(rate for rate in fit_rates(samples, {"int8": "a kernel"}) if rate.operator == operator)
+    rates = fit_rates(samples, {"int8": "a kernel"})
+    return next(rate for rate in rates if rate.operator == operator and not rate.beside)
 
 
 def test_the_law_of_the_samples_comes_back_for_the_operator_and_for_its_kind() -> None:
@@ -121,3 +131,12 @@ def test_a_sample_taken_at_a_slow_moment_counts_as_it_would_have_been_at_the_usu
     reading_s = row.num_bytes / 15e9
     assert at_pace(row, PACE).seconds == pytest.approx(reading_s / 2 + (row.seconds - reading_s) / 1.5)
     assert at_pace(rows, PACE) == rows
+
+
+def test_a_small_operator_has_a_rate_beside_each_format_of_weights() -> None:
+    norms = [streaming("norm", "mlp_norm", "bf16", size) for size in (1e3, 2e3, 4e3)]
+    slow = [replace(norm, seconds=2 * norm.seconds, beside="bf16") for norm in norms]
+    rates = {row.beside: row.rate for row in fit_rates([*norms, *slow], {}) if row.operator}
+    assert set(rates) == {"", "int8", "bf16"}
+    assert rates["bf16"].fixed_s == pytest.approx(2 * rates["int8"].fixed_s)
+    assert rates["int8"].fixed_s < rates[""].fixed_s < rates["bf16"].fixed_s

@@ -101,7 +101,7 @@ def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: 
     record = RunRecord.from_json(run(job, REQUEST, engine, bench))
     assert loads(dumps(record)) == record
     assert record.output_tokens == 6
-    machine = bench.calibration.at_pace(record.load.before).machine()
+    machine = bench.calibration.at_pace(record.load.before).machine(REQUEST.weights)
     assert record.prediction == predict(REQUEST, 5, engine.spec, machine)
     streamed = [message for message in messages(sink) if message["type"] == "step"]
     assert len(streamed) == 6

@@ -36,7 +36,7 @@ def ready(**changes: object) -> LabStatus:
 def record_of(request: RunRequest, slowness: float = 1.1, noisy: tuple[str, ...] = ()) -> RunRecord:
     """A run of any request, somewhat slower than predicted and a little uneven."""
     calibration, model = examples.calibration(), models.spec(request.model)
-    prediction = predict(request, PROMPT_TOKENS, model, calibration.machine())
+    prediction = predict(request, PROMPT_TOKENS, model, calibration.machine(request.weights))
     uneven = slowness * (1 + 0.06 * np.sin(np.arange(request.max_tokens) * 1.7))
     seconds = [float(value) for value in np.array(prediction.step_s) * uneven]
     parts = {"prefill": prediction.prefill, "decode": prediction.decode}

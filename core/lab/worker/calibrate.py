@@ -33,9 +33,9 @@ from core.lab.worker.operator_clock import OperatorClock
 from core.lab.worker.threads import choose_threads
 
 PHASE: Final = "calibrating"
-#: Weight formats in which an engine can run, each with another format of the cache, so that the attention of
-#: all of them is timed; the usual one twice, for 16-bit and for 32-bit activations.
-FORMATS_RUN: Final = {"fp32": "fp32", "bf16": "bf16", "int8-dynamic": "bf16", "int8": "int8", "int4": "int4"}
+#: Weight formats in which an engine can run, each with a format of the cache, so that the attention of all
+#: of them is timed; the usual one twice, as 32-bit activations are rounded for it.
+FORMATS_RUN: Final = {"fp32": "bf16", "bf16": "bf16", "int8-dynamic": "fp32", "int8": "int8", "int4": "int4"}
 #: Layers that run before the first that is sampled: two pairs.
 _WARMING: Final = 4
 #: The most of the fixed costs that may be put down to the clock.
@@ -210,7 +210,7 @@ def _whole_steps(
     Where each operator is waited for, threads fall asleep between two of them, and on a GPU no launch
     overlaps with work. So fixed costs shrink by the part that the clock has in them.
     """
-    own_s = {(row.operator, row.format): row.rate.fixed_s for row in rates if row.operator}
+    own_s = {(row.operator, row.format): row.rate.fixed_s for row in rates if row.operator and not row.beside}
     parts = [
         len(step.calls) * step.clock_s / max(sum(own_s[call] for call in step.calls), 1e-9) for step in steps
     ]

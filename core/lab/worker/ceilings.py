@@ -32,6 +32,7 @@ _PASSES: Final = 10
 _CHECK_S: Final = 0.06
 _CALLS_S: Final = 0.02
 _CALLS: Final = 50
+_ROUNDS: Final = 2
 _SMALL: Final = 576
 _FLOAT_BYTES: Final = 4
 _DTYPES: Final = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -62,8 +63,13 @@ class MemoryProbe:
         return self._source.nbytes / statistics.median(times_s)
 
     def pace(self) -> Pace:
-        """Both short checks; about 100 ms."""
-        return Pace(self.read_bytes_per_s(), self.call_s())
+        """Both short checks, twice; about 160 ms.
+
+        After a pause a virtual machine may sit on a core that it shares, until it has been busy for a
+        moment. So the second round is the one that a run finds, or the first where that was faster.
+        """
+        rounds = [(self.read_bytes_per_s(), self.call_s()) for _ in range(_ROUNDS)]
+        return Pace(rounds[-1][0], min(call_s for _, call_s in rounds))
 
     def call_s(self) -> float:
         """Seconds of adding two small tensors, the median over a moment."""

@@ -101,7 +101,8 @@ class OperatorClock:
             if timed.layer not in tables:
                 tables[timed.layer] = self._table(timed.layer, new_tokens, context)
             if new_tokens == 1 or timed.name not in _LAST_TOKEN:
-                samples.append(_sample(tables[timed.layer], timed, seconds, pace))
+                sample = _sample(tables[timed.layer], timed, seconds, pace, self._engine.weights)
+                samples.append(sample)
         return samples
 
     def _sample(self, values: Pass) -> None:
@@ -159,7 +160,7 @@ class OperatorClock:
         )
 
 
-def _sample(table: Operators, timed: _Timed, seconds: Ordered[float], pace: Pace) -> Sample:
+def _sample(table: Operators, timed: _Timed, seconds: Ordered[float], pace: Pace, beside: str) -> Sample:
     row = table.index(timed.name)
     summary = spread(seconds)
     return Sample(
@@ -172,4 +173,5 @@ def _sample(table: Operators, timed: _Timed, seconds: Ordered[float], pace: Pace
         seconds=summary.median_s,
         spread=summary.relative,
         pace=pace,
+        beside=beside,
     )

@@ -44,7 +44,7 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
     """
     ids = engine.encode(request.prompt, raw=request.raw)
     load, before = LoadProbe(), bench.memory.pace()
-    machine = bench.calibration.at_pace(before).machine()
+    machine = bench.calibration.at_pace(before).machine(request.weights)
     prediction = predict(request, len(ids), engine.spec, machine)
     context.report("writing", 0.0)
     generation = _generate(context, request, engine, ids)

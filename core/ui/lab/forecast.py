@@ -40,7 +40,7 @@ def forecast(lab: Lab, request: RunRequest) -> Forecast:
             return Forecast(None)
         counted = lab.count_tokens(request)
         tokens = counted or max(len(request.prompt) // _CHARACTERS_PER_TOKEN, 1)
-        model, machine = models.spec(request.model), calibration.machine()
+        model, machine = models.spec(request.model), calibration.machine(request.weights)
         case = Case(request, model, machine, predict(request, tokens, model, machine))
     except UserError as mistake:
         return Forecast(None, problem=str(mistake))

@@ -223,7 +223,7 @@ def _case_of(record: RunRecord) -> Case | None:
     if record.request.model not in models.known_ids():
         return None
     model = models.spec(record.request.model)
-    machine = record.calibration.machine()
+    machine = record.calibration.machine(record.request.weights)
     return Case(record.request, model, machine, prediction_beside(record))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,11 @@ from core.analytic.validation.judging import GROUPS, Judgement, in_group, judge,
 from core.analytic.validation.keeping import write_assets
 from core.analytic.validation.runs import METRICS, PublishedRun, Skipped, published_runs
 from core.analytic.validation.workload import Workload, workload
+from core.catalog.plain_text import plain_text
 from core.errors import ConfigError, UserError
 
+#: A file of rows may say anything; so much of it is printed.
+_LONGEST_TEXT: Final = 200
 Mask = NDArray[np.bool_]
 
 
@@ -170,4 +173,7 @@ def _reasons(skipped: list[dict[str, str]]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for row in skipped:
         found.setdefault(row["why"], []).append(row["id"])
-    return {why: ", ".join(ids) for why, ids in found.items()}
+    return {
+        plain_text(why, _LONGEST_TEXT): ", ".join(plain_text(row, _LONGEST_TEXT) for row in ids)
+        for why, ids in found.items()
+    }

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,27 @@ def test_a_bad_file_is_one_sentence(
         path.write_text(text)
     assert main(["validate", "--rows", str(path)]) == 2
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_rows_that_are_no_regular_file_are_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "rows")
+    assert main(["validate", "--rows", str(tmp_path / "rows")]) == 2
+    said = capsys.readouterr().err
+    assert "must be a regular file; 'rows' is a folder, a pipe or a device. Save them to a CSV file" in said
+
+
+def test_what_a_row_calls_itself_cannot_move_the_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wild = {**ROW, "id": "x\x1b[2J2", "model": "My\x1b[31m", "hf_id": ""}
+    path = write(tmp_path / "rows.csv", ROW, wild)
+    assert main(["validate", "--rows", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "the shape of My[31m is not in the catalogue: x[2J2" in shown
 
 
 def test_nothing_to_predict_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,6 +108,11 @@ def published_runs(path: Path | None = None) -> Published:
 
 
 def _read(path: Path) -> list[dict[str, str]]:
+    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+        raise ConfigError(
+            f"The rows must be a regular file; {path.name[:80]!r} is a folder, a pipe or a device. Save them "
+            "to a CSV file and give its path."
+        )
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))

@@ -22,6 +22,10 @@ from core.catalog.towers import towers
 from core.errors import ConfigError
 
 MAX_CONFIG_CHARACTERS: Final = 1_000_000
+_JSON_KINDS: Final[dict[type, str]] = {
+    **{type(None): "null", bool: "true or false", int: "a number", float: "a number"},
+    **{str: "text", list: "a list"},
+}
 #: The context of a model that states none: state spaces have no longest one.
 UNBOUNDED: Final = 2**31
 
@@ -76,7 +80,8 @@ def read_config(
     """
     if not isinstance(config, Mapping):
         raise ConfigError(
-            f"A config must be a JSON object; got a {type(config).__name__}. Paste the whole config.json."
+            f"A config must be a JSON object; got {_JSON_KINDS.get(type(config), 'another kind')}. Paste the "
+            "whole config.json."
         )
     inner, outer = text_model(config)
     fields = Fields(inner, outer=outer)

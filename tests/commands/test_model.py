@@ -126,7 +126,11 @@ def test_a_person_reads_both_units(capsys: pytest.CaptureFixture[str]) -> None:
     ("content", "message"),
     [
         (b"not json", "A config must be JSON"),
-        (b"[]", "A config must be a JSON object"),
+        (b"[]", "A config must be a JSON object; got a list"),
+        (b"null", "A config must be a JSON object; got null. Paste"),
+        (b"true", "A config must be a JSON object; got true or false"),
+        (b"7", "A config must be a JSON object; got a number"),
+        (b'"x"', "A config must be a JSON object; got text"),
         (b"\xff\xfe\x00", "A config must be text"),
         (b'{"model_type": "llama"}', "The config must state"),
         (b" " * 1_000_001, "may have up to 1,000,000 bytes"),

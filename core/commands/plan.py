@@ -121,8 +121,10 @@ def to_json(found: Plan, on_chips: PlanOnChips, value: PlanValue) -> dict[str, A
         "tpot_s": found.tpot_s,
         "e2e_s": found.end_to_end_s,
         "tokens_per_s": found.tokens_per_s,
-        "usd_per_million_tokens": None if value.cost is None else _dollars(value.cost),
-        "joules_per_token": None if value.energy is None else float(value.energy.output_j),
+        "usd_per_million_tokens": None if value.cost is None else _dollars(value.cost, found.tpot_s),
+        "joules_per_token": None
+        if value.energy is None or found.tpot_s is None
+        else float(value.energy.output_j),
         "range": _ranges(value),
         "violations": list(found.violations),
         "notes": [*found.notes, *value.notes],
@@ -130,8 +132,9 @@ def to_json(found: Plan, on_chips: PlanOnChips, value: PlanValue) -> dict[str, A
     }
 
 
-def _dollars(cost: TokenCost) -> dict[str, float]:
-    return {"input": float(cost.input_usd), "output": float(cost.output_usd)}
+def _dollars(cost: TokenCost, tpot_s: float | None) -> dict[str, float | None]:
+    """Of an answer of one token nothing is written after the prefill: it has no price of its own."""
+    return {"input": float(cost.input_usd), "output": None if tpot_s is None else float(cost.output_usd)}
 
 
 def _ranges(value: PlanValue) -> dict[str, list[float] | None] | None:
@@ -195,12 +198,33 @@ def render(result: dict[str, Any]) -> str:
         if result[key] is not None:
             lines.append(f"{label:12}{format_seconds(result[key])}{_render_span(spans.get(key))}")
     if result["tokens_per_s"] is not None:
-        lines.append(f"{'rate':12}{significant(result['tokens_per_s'])} tokens/s")
+        lines.append(f"{'rate':12}{_rate(result)}")
     lines += _render_value(result)
     lines += _render_stages(result["parallel"])
-    lines += [f"Problem: {sentence}" for sentence in result["violations"]]
+    lines += _render_problems(result["violations"])
     lines += [f"Would work: {_words(found)}" for found in result["parallel"]["nearest"]]
     return "\n".join([*lines, *(f"Note: {note}" for note in result["notes"])])
+
+
+def _rate(result: dict[str, Any]) -> str:
+    """Whose tokens a rate counts: of one replica's users together, and of all replicas."""
+    rate, replicas = result["tokens_per_s"], result["parallel"]["dp"]
+    users = round(rate * result["tpot_s"])  # tokens in a step are the sequences of the batch
+    each = f"{significant(rate)} tokens/s"
+    if replicas > 1:
+        whose = f"{replicas:,} replicas" if users == 1 else f"{replicas:,} replicas of {users:,} users"
+        return f"{each} each, {significant(rate * replicas)} together ({whose})"
+    return each if users == 1 else f"{each} of {users:,} users together, {significant(rate / users)} each"
+
+
+def _render_problems(sentences: list[str]) -> list[str]:
+    """What is wrong; several reasons against one degree stand together."""
+    against = [sentence for sentence in sentences if "tensor-parallel degree" in sentence]
+    if len(against) < 2:
+        return [f"Problem: {sentence}" for sentence in sentences]
+    others = [f"Problem: {sentence}" for sentence in sentences if sentence not in against]
+    lines = [f"Problem: the tensor-parallel degree, for {len(against)} reasons:"]
+    return [*lines, *(f"  - {sentence}" for sentence in against), *others]
 
 
 def _render_span(span: list[float] | None) -> str:
@@ -212,8 +236,9 @@ def _render_value(result: dict[str, Any]) -> list[str]:
     lines = []
     dollars, joules = result["usd_per_million_tokens"], result["joules_per_token"]
     if dollars is not None:
-        each = ", ".join(f"{name} {significant(dollars[name])}" for name in ("input", "output"))
-        lines.append(f"{'cost':12}{each} dollars a million tokens")
+        each = ", ".join(f"{name} {significant(usd)}" for name, usd in dollars.items() if usd is not None)
+        alone = "" if dollars["output"] is not None else "; no time per token, so none of written ones"
+        lines.append(f"{'cost':12}{each} dollars a million tokens{alone}")
     if joules is not None:
         lines.append(f"{'energy':12}{significant(joules)} J a written token")
     return lines

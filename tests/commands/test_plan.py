@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from core.__main__ import USER_MISTAKE, main
+from core.units import significant
 
 KEYS = [
     "fits",
@@ -92,6 +93,39 @@ def test_case_does_not_matter(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, *typed) == answer(capsys, *(word.lower() for word in typed))
 
 
+@pytest.mark.parametrize(
+    ("options", "users", "replicas"),
+    [
+        ([], 1, 1),
+        (["--batch", "4"], 4, 1),
+        (["--count", "2"], 1, 2),
+        (["--count", "2", "--batch", "3"], 3, 2),
+    ],
+)
+def test_a_rate_says_whose_tokens_it_counts(
+    capsys: pytest.CaptureFixture[str], options: list[str], users: int, replicas: int
+) -> None:
+    rate = answer(capsys, *options)["tokens_per_s"]
+    assert main(["plan", *options]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("rate")]
+    expected = f"rate        {significant(rate)} tokens/s"
+    if replicas > 1:
+        of = f" of {users} users" if users > 1 else ""
+        expected += f" each, {significant(rate * replicas)} together ({replicas} replicas{of})"
+    elif users > 1:
+        expected += f" of {users} users together, {significant(rate / users)} each"
+    assert line == expected
+
+
+def test_an_answer_of_one_token_has_no_price_of_written_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "--output", "1")
+    assert found["usd_per_million_tokens"]["input"] > 0
+    assert found["usd_per_million_tokens"]["output"] is found["joules_per_token"] is None
+    assert any("no time per token" in note for note in found["notes"])
+    assert main(["plan", "--output", "1"]) == 0
+    assert "energy  " not in capsys.readouterr().out
+
+
 def test_the_cache_is_given_in_every_regime(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--model", "llama-3.1-8b", "--batch", "3", "--input", "900", "--output", "101"]
     (stage,) = answer(capsys, *options)["parallel"]["stages"]
@@ -153,7 +187,9 @@ def test_everything_wrong_is_said_at_once_with_a_way_out(capsys: pytest.CaptureF
         (["--accelerator", "rtx-4080"], ["an unknown capacity: unknown whether it fits"]),
         (["--accelerator", "t4"], ["Problem: NVIDIA T4 has no bf16 arithmetic. Choose one of"]),
         (["--pp", "2"], ["plan        tp 1, pp 2, ep 1, dp 1: 2 chips", "stage 2     16 layers"]),
-        (["--tp", "3"], ["Problem: The tensor-parallel degree must divide", "Would work: tp"]),
+        (["--tp", "3"], ["Problem: the tensor-parallel degree, for 3 reasons:\n  - The ", "Would work: tp"]),
+        (["--model", "smollm2-135m", "--tp", "9"], ["Problem: The MLP's 1,536 columns"]),
+        (["--output", "1"], ["dollars a million tokens; no time per token, so none of written ones"]),
     ],
 )
 def test_a_person_reads_the_same(

@@ -32,7 +32,7 @@ from core.ui.lesson import (
 )
 from core.ui.lesson.scenes import DRAWN_BY, PICTURES, Scene
 from core.ui.plain import plain
-from core.ui.scenario import bar, record, words
+from core.ui.scenario import bar, record
 
 #: Controls of a page that shows the split itself.
 _SPLIT: Final = frozenset({"tp", "pp", "ep"})
@@ -137,8 +137,8 @@ def _without_split(lesson: Lesson) -> str:
     if (now.tp, now.pp, now.ep) == (1, 1, 1) or any(control.name in _SPLIT for control in lesson.controls):
         return ""
     return (
-        f"{words.split_sentence(now)} This page does not follow that: it counts the whole model on one chip. "
-        "The planner shows what each chip of the split holds and does."
+        "This page does not follow the split over chips: it counts the whole model on one chip. The planner "
+        "shows what a chip of the split holds and does."
     )
 
 

@@ -36,6 +36,7 @@ HEAD: Final = "lm_head"
 #: The key of a rate for every format.
 ANY_FORMAT: Final = "*"
 
+Item = TypeVar("Item")
 Key = TypeVar("Key")
 
 
@@ -108,10 +109,19 @@ def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[Measu
     by_kind = [
         replace(_fit(group), format=ANY_FORMAT) for group in _grouped(others, lambda s: s.kind).values()
     ]
-    by_operator = _by_operator(samples, products)
-    for weights, group in _grouped(samples, lambda s: s.beside).items():
-        by_operator += [replace(row, beside=weights) for row in _by_operator(group, products)]
-    return (*products.values(), *by_kind, *by_operator)
+    own = [
+        replace(row, beside=weights)
+        for weights, group in _grouped(samples, lambda s: s.beside).items()
+        for row in _by_operator(group, products)
+    ]
+    by_operator = _grouped(own, lambda row: (row.operator, row.format)).values()
+    return (*products.values(), *by_kind, *(_middle(rows) for rows in by_operator), *own)
+
+
+def _middle(rows: Sequence[MeasuredRate]) -> MeasuredRate:
+    """One rate for every format of weights: that with the middle fixed cost, the lower of two."""
+    ordered = sorted(rows, key=lambda row: row.rate.fixed_s)
+    return replace(ordered[(len(ordered) - 1) // 2], beside="")
 
 
 def _by_operator(samples: Sequence[Sample], products: dict[str, MeasuredRate]) -> list[MeasuredRate]:
@@ -192,10 +202,10 @@ def _flops_per_s(samples: Sequence[Sample], fixed_s: float, bytes_per_s: float) 
     return max(flops / left_s, 1.0)
 
 
-def _grouped(samples: Iterable[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
-    groups: dict[Key, list[Sample]] = defaultdict(list)
-    for sample in samples:
-        groups[key(sample)].append(sample)
+def _grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    groups: dict[Key, list[Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
     return dict(groups)
 
 

@@ -139,4 +139,4 @@ def test_a_small_operator_has_a_rate_beside_each_format_of_weights() -> None:
     rates = {row.beside: row.rate for row in fit_rates([*norms, *slow], {}) if row.operator}
     assert set(rates) == {"", "int8", "bf16"}
     assert rates["bf16"].fixed_s == pytest.approx(2 * rates["int8"].fixed_s)
-    assert rates["int8"].fixed_s < rates[""].fixed_s < rates["bf16"].fixed_s
+    assert rates[""] == rates["int8"], "the lower of two serves other weights"

@@ -24,6 +24,13 @@ from core.ui.table import Blank, Cell
 
 _LOAD: Final = "notebook_load"
 _OPENED: Final = "notebook_opened"
+_ATTEMPTS: Final = "notebook_attempts"
+#: Sentences keep a width in which they can be read; on a phone the table then scrolls sideways.
+_READABLE: Final = (
+    f"<style>.st-key-{_ATTEMPTS} td:nth-child(2) {{ min-width: 16rem }} "
+    f".st-key-{_ATTEMPTS} tbody th {{ min-width: 5rem }} "
+    f".st-key-{_ATTEMPTS} td:nth-child(6) {{ min-width: 11rem }}</style>"
+)
 _KINDS: Final = {"because": "why it is so", "recall": "from an earlier page"}
 
 
@@ -130,16 +137,22 @@ def _entries(mine: Notebook) -> None:
             label="Recall and because",
         )
     if mine.attempts:
-        st.header("Exercises", anchor=False)
+        _exercises(mine.attempts)
+    if mine.runs:
+        _runs(mine)
+
+
+def _exercises(attempts: Sequence[Attempt]) -> None:
+    st.header("Exercises", anchor=False)
+    st.html(_READABLE)
+    with st.container(key=_ATTEMPTS):
         export.show_table(
             ("page", "question", "try", "you typed", "right", "what was said"),
-            _attempts(mine.attempts),
-            key="notebook_attempts",
+            _attempts(attempts),
+            key=_ATTEMPTS,
             file_name="answers",
             label="Exercises",
         )
-    if mine.runs:
-        _runs(mine)
 
 
 def _runs(mine: Notebook) -> None:

@@ -31,7 +31,10 @@ def test_the_tiles_carry_their_ranges() -> None:
     found = found_for(Scenario(batch=4))
     worth = ranges.value(found)
     meanings = {tile.name: tile.meaning for tile in numbers.tiles(found)}
-    assert meanings["TTFT"] == f"time to first token: {ranges.between(worth.ttft)}"
+    assert (
+        meanings["TTFT"]
+        == f"time to first token, all 4 prompts arriving at once: {ranges.between(worth.ttft)}"
+    )
     assert meanings["TPOT"].endswith(ranges.between(worth.tpot))
     assert meanings["Tokens/s"].endswith(ranges.rates_between(worth.tpot, 4))
 

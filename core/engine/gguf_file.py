@@ -91,19 +91,23 @@ def _checkpoint(file: Content, path: Path, *, id: str, name: str, source: str) -
 
 
 def _convert(path: Path) -> Converted:
+    part = "header"
     try:
         reader = GGUFReader(path)
+        part = "metadata"
         _require_llama(reader, path)
         config = _config(reader)
+        part = "tensors"
         tensors, encodings = _tensors(reader, read_config(config))
-        text = _text(reader)
+        part = "tokenizer"
+        text = _text(reader, path)
     except ConfigError as problem:
         raise CheckpointError(f"{path.name} must describe a model that runs here. {problem}") from None
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OSError) as problem:
         raise CheckpointError(
-            f"{path.name} must be a whole GGUF file of a Llama-shaped model; reading it failed "
-            f"({_first_line(problem)}). It may be cut short: download or install it again."
-        ) from None
+            f"{path.name} must be a whole GGUF file of a Llama-shaped model; its {part} cannot be read. It "
+            "may be cut short: download or install it again."
+        ) from problem
     metadata = {"config": json.dumps(config), "text": json.dumps(text), "encodings": json.dumps(encodings)}
     return Converted(tensors, metadata)
 
@@ -115,10 +119,6 @@ def _require_llama(reader: GGUFReader, path: Path) -> None:
             f"{path.name} must hold a model of the llama architecture; it holds {str(family)[:40]!r}. Use "
             "the model's Hugging Face directory."
         )
-
-
-def _first_line(problem: Exception) -> str:
-    return (str(problem) or type(problem).__name__).splitlines()[0][:120]
 
 
 def _value(reader: GGUFReader, key: str, default: Any = None) -> Any:  # noqa: ANN401 (a file may hold anything)
@@ -137,11 +137,14 @@ def _config(reader: GGUFReader) -> dict[str, Any]:
     return config | {"model_type": family, "tie_word_embeddings": "output.weight" not in names}
 
 
-def _text(reader: GGUFReader) -> dict[str, Any]:
+def _text(reader: GGUFReader, path: Path) -> dict[str, Any]:
     tokens = _value(reader, "tokenizer.ggml.tokens")
     kind = _value(reader, "tokenizer.ggml.model")
     if kind != "gpt2":
-        raise ValueError(f"its tokenizer is {kind!r}, and only byte-level BPE (gpt2) is read")
+        raise CheckpointError(
+            f"{path.name} must have a byte-level BPE tokenizer (gpt2); it has {str(kind)[:40]!r}. Use the "
+            "model's Hugging Face directory."
+        )
     tokenizer = byte_level_tokenizer(
         tokens,
         _value(reader, "tokenizer.ggml.merges"),

@@ -11,11 +11,13 @@ from typing import Any, Final, get_args
 from core.catalog.formats import FORMATS
 from core.commands.arguments import add_formats, real_number, whole_number
 from core.commands.output import write
+from core.commands.patience import patience
 from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.engine.models import EMBEDDED
 from core.engine.records import Generation, TokenEvent
 from core.engine.sampling import Sampling
 from core.engine.speculation import NUM_GUESSES, ModelSpeculator, NGramSpeculator, Speculator
+from core.engine.waiting import LOG as WAITING
 from core.errors import RequestError
 from core.units import format_gib, format_seconds, significant
 
@@ -75,22 +77,16 @@ def run(args: Namespace) -> dict[str, Any]:
     """
     if not args.prompt.strip():
         raise RequestError("The prompt is empty. Give a few words for the model to continue.")
-    engine = Engine.load(
-        args.model,
-        weights=args.weights,
-        kv=args.kv,
-        cache=args.cache,
-        device=args.device,
-        threads=args.threads,
-        page_tokens=args.page_size,
-    )
+    with patience(WAITING):
+        engine = _engine(args)
+        speculator = _speculator(args, engine)
     generation = engine.generate(
         engine.encode(args.prompt, raw=args.raw),
         Sampling(args.temperature, args.top_k, args.top_p, args.seed),
         max_tokens=args.max_tokens,
         on_token=None if args.json else _write,
         end_tokens=frozenset() if args.raw else None,
-        speculator=_speculator(args, engine),
+        speculator=speculator,
     )
     return {
         "text": generation.text,
@@ -106,7 +102,26 @@ def run(args: Namespace) -> dict[str, Any]:
         "cache": args.cache,
         "device": args.device,
         **(_speculation(generation) if args.speculate else {}),
+        "notes": _notes(args, generation) if args.speculate else [],
     }
+
+
+def _engine(args: Namespace) -> Engine:
+    engine = Engine.load(
+        args.model,
+        weights=args.weights,
+        kv=args.kv,
+        cache=args.cache,
+        device=args.device,
+        threads=args.threads,
+        page_tokens=args.page_size,
+    )
+    if args.max_tokens > engine.max_context:
+        raise RequestError(
+            f"--max-tokens must be at most the model's context of {engine.max_context:,} tokens; got "
+            f"{args.max_tokens:,}. Ask for fewer."
+        )
+    return engine
 
 
 def _speculator(args: Namespace, engine: Engine) -> Speculator | None:
@@ -137,6 +152,23 @@ def _speculation(generation: Generation) -> dict[str, Any]:
     }
 
 
+def _notes(args: Namespace, generation: Generation) -> list[str]:
+    """What a reader should know of a speculated text."""
+    counts = _speculation(generation)["speculation"]
+    notes = []
+    if args.temperature == 0 and args.weights != "fp32":
+        notes.append(
+            "This text may differ from what the model writes without speculation, where two tokens are "
+            "nearly as likely: several rows are computed by other kernels than one, and rounded otherwise."
+        )
+    if 3 * counts["accepted_tokens"] < counts["drafted_tokens"]:
+        notes.append(
+            f"Fewer than a third of the guesses were right ({counts['accepted_tokens']:,} of "
+            f"{counts['drafted_tokens']:,}): speculation did not pay here."
+        )
+    return notes
+
+
 def _write(event: TokenEvent) -> None:
     write(event.text_delta)
 
@@ -153,7 +185,7 @@ def render(result: dict[str, Any]) -> str:
         f"{result['model']}, {result['weights']} weights, {result['kv']} cache ({result['cache']}), "
         f"{result['device']}",
     ]
-    return "\n\n" + "; ".join(figures)
+    return "\n".join(["\n\n" + "; ".join(figures), *(f"Note: {note}" for note in result["notes"])])
 
 
 def _acceptance(result: dict[str, Any]) -> list[str]:

@@ -29,6 +29,7 @@ from core.engine.scheduler import CONTINUOUS, Scheduler, Serving
 from core.engine.server import Server
 from core.engine.speculation import Speculator
 from core.engine.step import StepBytes, Stepper
+from core.engine.waiting import waiting_for
 from core.errors import RequestError
 
 CacheKind = Literal["contiguous", "paged", "none"]
@@ -104,9 +105,11 @@ class Engine:
             raise RequestError("The device cuda must exist here; torch finds none. Choose cpu.")
         if threads is not None:
             torch.set_num_threads(threads)
-        checkpoint, where = open_checkpoint(model), torch.device(device)
+        with waiting_for("reading the model"):
+            checkpoint, where = open_checkpoint(model), torch.device(device)
         require_room(stored_bytes(checkpoint.spec, weights), checkpoint.spec.name, where)
-        return cls(checkpoint, weights=weights, kv=kv, cache=cache, device=where, page_tokens=page_tokens)
+        with waiting_for("packing the weights"):
+            return cls(checkpoint, weights=weights, kv=kv, cache=cache, device=where, page_tokens=page_tokens)
 
     # --- Text -----------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from core.engine.waiting import waiting_for
 from core.storage import cache_folder, keep
 
 _FOLDER: Final = Path(__file__).parent
@@ -64,7 +65,8 @@ def _compiled(bind: Callable[[ctypes.CDLL], Bound]) -> Bound:
         raise FileNotFoundError(f"none of {', '.join(_COMPILERS)} is installed")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         made = Path(folder) / "kernels.so"
-        _compile(compiler, made)
+        with waiting_for("compiling the kernels, once"):
+            _compile(compiler, made)
         content = made.read_bytes()
         file = _kept_in() / f"{_name()}-{_digest(content)}.so"
         kept = keep(file, lambda path: path.write_bytes(content))

@@ -1,11 +1,15 @@
 """``python -m core generate``, run as its users run it."""
 
 import json
+import logging
+import sys
+import threading
 from typing import Any
 
 import pytest
 
 from core.__main__ import main
+from core.commands.patience import patience
 from tests.engine.embedded import embedded
 
 pytestmark = pytest.mark.torch
@@ -23,6 +27,7 @@ KEYS = {
     "kv",
     "cache",
     "device",
+    "notes",
 }
 SHAPE = ["--model", "shape:smollm2-135m", "--threads", "1"]
 
@@ -30,7 +35,7 @@ SHAPE = ["--model", "shape:smollm2-135m", "--threads", "1"]
 def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(["generate", *arguments, "--json"]) == 0
     captured = capsys.readouterr()
-    assert captured.err == ""
+    assert all(line.startswith("generate: ") for line in captured.err.splitlines())  # what it waits for
     result: dict[str, Any] = json.loads(captured.out)  # exactly one object, or this fails
     return result
 
@@ -91,6 +96,51 @@ def test_a_draft_writes_what_the_model_writes_alone(capsys: pytest.CaptureFixtur
     guessed = as_json(capsys, *arguments, "--speculate", how, "--guesses", "2")
     assert guessed["text"] == plain["text"]
     assert guessed["speculation"]["drafted_tokens"] > 0
+    assert not any("may differ" in note for note in guessed["notes"])
+
+
+def test_a_speculated_text_says_what_may_differ_and_whether_it_paid(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["hi", *SHAPE, "--max-tokens", "6", "--weights", "bf16", "--speculate", "layers:1"]
+    counts = as_json(capsys, *arguments)
+    little = 3 * counts["speculation"]["accepted_tokens"] < counts["speculation"]["drafted_tokens"]
+    assert ["may differ" in note for note in counts["notes"]] == [True, *([False] if little else [])]
+    assert little == any("speculation did not pay here" in note for note in counts["notes"])
+    assert main(["generate", *arguments]) == 0
+    assert "\nNote: This text may differ" in capsys.readouterr().out
+    sampled = as_json(capsys, *arguments, "--temperature", "1")
+    assert not any("may differ" in note for note in sampled["notes"])
+
+
+def test_what_takes_longer_than_a_moment_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("tests.patience")
+    said = threading.Event()
+
+    def say(what: str) -> None:
+        sys.stderr.write(what)
+        said.set()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.commands.patience._say", say)
+        with patience(log, moment_s=0.001):
+            log.info("reading the model")
+            assert said.wait(60)
+            log.info("")
+        assert capsys.readouterr().err == "reading the model"
+        with patience(log, moment_s=60):
+            log.info("packing the weights")
+    assert not log.handlers
+    assert log.level == logging.NOTSET
+
+
+def test_the_engine_tells_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="core.engine.waiting"):
+        assert main(["generate", "hi", *SHAPE, "--max-tokens", "1"]) == 0
+    begun = [record.getMessage() for record in caplog.records if record.name == "core.engine.waiting"]
+    assert begun[:2] == ["reading the model", ""]
+    assert "packing the weights" in begun
+    assert begun[-1] == ""
 
 
 def test_a_seed_repeats_a_sampled_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +158,11 @@ def test_a_seed_repeats_a_sampled_text(capsys: pytest.CaptureFixture[str]) -> No
         (["hi", "--weights", "int3"], "must be one of fp32"),
         (["hi", "--kv", "fp8"], "must be one of fp32, bf16, fp16, int8, int4"),
         (["hi", "--max-tokens", "0"], "must be from 1 to"),
+        (["hi", *SHAPE, "--max-tokens", "9000"], "at most the model's context of 8,192 tokens; got 9,000"),
+        (
+            ["hi", "--seed", "1" + "0" * 30],
+            "--seed must be from 0 to 9,223,372,036,854,775,807; got a number of",
+        ),
         (["hi", "--temperature", "nan"], "must be from 0 to 5"),
         (["hi", "--temperature", "warm"], "--temperature must be a number from 0 to 5; got 'warm'"),
         (["hi", "--top-p", "0"], "must be from 0.01 to 1"),
@@ -124,4 +179,4 @@ def test_mistakes_are_one_sentence_on_standard_error(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert sentence in captured.err
-    assert len(captured.err.strip().splitlines()) == 1
+    assert len([line for line in captured.err.splitlines() if not line.startswith("generate: ")]) == 1

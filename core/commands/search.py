@@ -186,4 +186,4 @@ def _row(one: dict[str, Any]) -> str:
 
 
 def _line(name: str, *cells: str) -> str:
-    return f"{name:26}" + "".join(f"{cell:>12}" for cell in cells)
+    return f"{name:26}" + "".join(f" {cell:>11}" for cell in cells)

@@ -25,6 +25,12 @@ def test_the_best_and_the_front(capsys: pytest.CaptureFixture[str]) -> None:
     assert "none beaten in both" in text
 
 
+def test_columns_stay_apart_however_large_a_number(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--model", "smollm2-135m", "--accelerator", "l40s", "--rate", "0.000001"]
+    assert main(["search", *asked, "--price", "l40s=1000000"]) == 0
+    assert "%1" not in capsys.readouterr().out
+
+
 def test_a_chip_that_is_named_twice_is_looked_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     answers = []
     for names in (["l40s"], ["l40s", "l40s", "L40S"]):

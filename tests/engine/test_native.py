@@ -156,9 +156,10 @@ def foreign_library(folder: Path) -> bytes:
 def test_a_damaged_library_is_compiled_anew(tmp_path: Path, damage: str) -> None:
     """In a process of its own: loading a library that was cut short would end it."""
     check = "import sys; from core.engine import native; sys.exit(native.kernels() is None)"
-    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+    assert native.kernels() is not None
     (library,) = (tmp_path / "kernels").iterdir()
     whole = library.read_bytes()
+    library.unlink()  # this process keeps the whole one
     foreign = foreign_library(tmp_path) if damage.startswith("foreign") else b""
     library.write_bytes({"cut": whole[: len(whole) // 2], "garbage": b"x" * 999}.get(damage, foreign))
     if damage == "foreign with its own digest":

@@ -15,7 +15,7 @@ from core.errors import RecordError
 from core.lab.calibration import Calibration, Fingerprint
 from core.lab.checked_json import parse
 from core.lab.host import cpu_name, usable_cores
-from core.storage import cache_folder, write_atomically
+from core.storage import cache_folder, keep
 from core.units import MB
 
 #: A machine drifts with its system's updates and its neighbours; an older file is not used.
@@ -57,9 +57,9 @@ def path_for(fingerprint: Fingerprint) -> Path:
 
 
 def save(calibration: Calibration) -> None:
-    """Write a calibration in place of the machine's older one."""
+    """Write a calibration in place of the machine's older one; without room it is made again next time."""
     text = json.dumps(calibration.to_json(), allow_nan=False, indent=1)
-    write_atomically(path_for(calibration.fingerprint), lambda path: path.write_text(text))
+    keep(path_for(calibration.fingerprint), lambda path: path.write_text(text))
 
 
 def load(fingerprint: Fingerprint, now: datetime | None = None) -> Stored:

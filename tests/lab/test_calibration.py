@@ -29,6 +29,15 @@ def test_a_calibration_survives_its_file() -> None:
     assert (stored.calibration, stored.reason) == (calibration(), "")
 
 
+def test_a_full_disk_costs_the_file_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("core.storage.write_atomically", full)
+    calibration_file.save(calibration())
+    assert calibration_file.load(FINGERPRINT, NOW).calibration is None
+
+
 def test_a_machine_without_one_is_said() -> None:
     stored = calibration_file.load(FINGERPRINT, NOW)
     assert (stored.calibration, stored.reason) == (None, "This machine was not calibrated yet.")

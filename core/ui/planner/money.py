@@ -9,7 +9,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.analytic.cost import HourlyPrice
+from core.analytic.cost import PRICE_USD, HourlyPrice
 from core.analytic.plan_value import PlanValue, value_of
 from core.errors import UserError
 from core.ui import number_tiles, print_view, prose, worked_number
@@ -80,7 +80,7 @@ def typed_price(typed: object) -> HourlyPrice | None:
     >>> typed_price(2.5).usd, typed_price(-1.0), typed_price("much")
     (2.5, None, None)
     """
-    if not isinstance(typed, int | float) or not 0 < typed <= _MOST_USD:
+    if not isinstance(typed, int | float) or not PRICE_USD[0] <= typed <= _MOST_USD:
         return None
     return HourlyPrice(float(typed))
 

@@ -37,6 +37,8 @@ _HEAD: Final = f"{_CELL};overflow-wrap:normal;opacity:.86;font-weight:600"
 #: With more columns than this, a narrow page would break words; each column then keeps a width.
 _MANY: Final = 4
 _LEAST: Final = "min-width:3.4rem;"
+#: The first column names the row, often in several words.
+_LEAST_NAME: Final = "min-width:7.5rem;"
 _ROW: Final = "border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)"
 
 
@@ -58,10 +60,10 @@ def markup(columns: Sequence[str], rows: Rows, label: str) -> str:
     1
     """
     sides = ["right" if _is_numeric(rows, column) else "left" for column in range(len(columns))]
-    least = _LEAST if len(columns) > _MANY else ""
+    least = [_LEAST_NAME, *[_LEAST] * (len(columns) - 1)] if len(columns) > _MANY else [""] * len(columns)
     head = "".join(
-        f'<th scope="col" style="{_HEAD};{least}text-align:{side}">{escape(name)}</th>'
-        for name, side in zip(columns, sides, strict=True)
+        f'<th scope="col" style="{_HEAD};{width}text-align:{side}">{escape(name)}</th>'
+        for name, side, width in zip(columns, sides, least, strict=True)
     )
     body = "".join(f'<tr style="{_ROW}">{_cells(row, sides)}</tr>' for row in rows)
     # A table that is wider than a phone scrolls inside its frame, which the keyboard can reach.

@@ -103,7 +103,7 @@ def test_rows_that_do_not_fall_into_groups_are_refused() -> None:
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(FormatError, match="must be one of fp32"):
+    with pytest.raises(FormatError, match="Did you mean int8 or int4"):
         make_linear(matrix(64, 64), "int3", "cpu")
 
 

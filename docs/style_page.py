@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import streamlit as st
 
+from core.analytic.roofline import RoofMark
 from core.ui import (
     export,
     frame,
@@ -27,7 +28,7 @@ from core.ui import (
 from core.ui.figures.answer_in_time import answer_in_time
 from core.ui.figures.memory_bar import memory_bar
 from core.ui.figures.operator_times import operator_times
-from core.ui.figures.roofline import Pass, roofline
+from core.ui.figures.roofline import roofline
 from core.ui.figures.step_times import step_times
 from core.ui.number_tiles import Tile
 from core.ui.picture import Label, Picture
@@ -81,7 +82,7 @@ def pictures() -> None:
         picture.show(answer_in_time(0.06, 0.008, 48), key="style_time")
         picture.show(step_times(steps, steps * 1.05), key="style_steps")
     with right:
-        passes = [Pass("prefill", 3e13, 4e10, 0.06), Pass("decode", 1.6e10, 1.5e10, 0.008)]
+        passes = [RoofMark("prefill", 3e13, 4e10, 0.06), RoofMark("decode", 1.6e10, 1.5e10, 0.008)]
         picture.show(roofline(passes, 989e12, 3.35e12, "bf16"), key="style_roof")
         picture.show(operator_times(made_up_operators(), "decode"), key="style_operators")
 

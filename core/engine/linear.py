@@ -108,12 +108,12 @@ def _fastest(
     """The way of packing whose product with a single row is fastest here."""
     if len(builds) == 1:
         return builds[0]
-    small = _first_rows(matrix)
-    place = choices.fastest(
-        f"{name} {_size(matrix)}",
-        lambda: [Timed(build(matrix, None), build(small, None)) for build in builds],
-        _example(matrix, dtype),
-    )
+
+    def candidates() -> list[Timed]:
+        small = _first_rows(matrix)
+        return [Timed(build(matrix, None), build(small, None)) for build in builds]
+
+    place = choices.fastest(f"{name} {_size(matrix)}", candidates, _example(matrix, dtype))
     return builds[min(place, len(builds) - 1)]
 
 

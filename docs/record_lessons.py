@@ -11,9 +11,9 @@ import re
 import sys
 from pathlib import Path
 
-from core.lab.bench import finish
+from core.lab.bench import run_until_quiet
 from core.lab.client import LabClient
-from core.lab.record import RunRecord, dumps
+from core.lab.record import dumps
 from core.lesson.lesson import Lesson
 from core.lesson.lesson_file import lessons
 
@@ -27,10 +27,7 @@ def record(lab: LabClient, lesson: Lesson) -> None:
     """Make every run of a lesson once and keep its record."""
     FOLDER.mkdir(exist_ok=True)
     for run in lesson.measurement.runs:
-        for _ in range(TRIES):
-            found = RunRecord.from_json(finish(lab, lab.submit_run(run.request, OWNER)).result)
-            if not found.noisy:
-                break
+        found = run_until_quiet(lab, run.request, OWNER, TRIES)
         path = FOLDER / f"{lesson.id}-{re.sub('[^a-z0-9]+', '-', run.name.lower())}.json"
         path.write_text(dumps(found), encoding="utf-8")
         noise = "noisy" if found.noisy else "quiet"

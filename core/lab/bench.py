@@ -67,20 +67,30 @@ def run_grid(lab: LabClient, contexts: tuple[int, ...], device: str, say: Say, t
         contexts: in prompt tokens.
         device: of the worker.
         say: told of each run.
-        tries: how often a run that says it was disturbed is done at most; the last one stands.
+        tries: of each run, see ``run_until_quiet``.
 
     Raises:
         JobError: a run failed, with its own sentence.
     """
     rows = []
     for request, context in grid(contexts, device):
-        for _ in range(tries):
-            say(f"{request.weights} at a context of {context:,}")
-            record = RunRecord.from_json(finish(lab, lab.submit_run(request, OWNER)).result)
-            if not record.noisy:
-                break
+        say(f"{request.weights} at a context of {context:,}")
+        record = run_until_quiet(lab, request, OWNER, tries)
         rows.append(Row(record, compare(record)))
     return rows
+
+
+def run_until_quiet(lab: LabClient, request: RunRequest, owner: str, tries: int) -> RunRecord:
+    """Do a run, again while it says that it was disturbed, ``tries`` times at most; the last one stands.
+
+    Raises:
+        JobError: a run failed, with its own sentence.
+    """
+    for _ in range(tries):
+        record = RunRecord.from_json(finish(lab, lab.submit_run(request, owner)).result)
+        if not record.noisy:
+            break
+    return record
 
 
 def calibrate(lab: LabClient, device: str, say: Say) -> Calibration:

@@ -38,6 +38,14 @@ class Speed:
     end_to_end_s: NDArray[np.float64]
     tokens_per_s: NDArray[np.float64]
 
+    @classmethod
+    def of(
+        cls, ttft_s: NDArray[np.float64], tpot_s: NDArray[np.float64], *, output_tokens: Number, batch: Number
+    ) -> Speed:
+        """All of them from the two that passes take."""
+        whole_s = end_to_end_s(ttft_s, tpot_s, output_tokens)
+        return cls(ttft_s, tpot_s, whole_s, tokens_per_s(tpot_s, batch))
+
 
 def speed(
     model: ModelSpec,
@@ -68,12 +76,7 @@ def speed(
         weights=weights,
         kv=kv,
     )
-    return Speed(
-        ttft_s=first,
-        tpot_s=each,
-        end_to_end_s=end_to_end_s(first, each, output_tokens),
-        tokens_per_s=tokens_per_s(each, batch),
-    )
+    return Speed.of(first, each, output_tokens=output_tokens, batch=batch)
 
 
 def prefill_s(

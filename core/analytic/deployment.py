@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.answer import Speed, beside_contexts, end_to_end_s, mean_over_answer, tokens_per_s
+from core.analytic.answer import Speed, beside_contexts, mean_over_answer
 from core.analytic.latency import step_time
 from core.analytic.machine import Machine
 from core.analytic.parallel import ParallelPlan, Stage, device_operators, each_stage, stages
@@ -151,12 +151,7 @@ def speed_on_chips(
         weights=weights,
         kv=kv,
     )
-    return Speed(
-        ttft_s=first,
-        tpot_s=each,
-        end_to_end_s=end_to_end_s(first, each, output_tokens),
-        tokens_per_s=tokens_per_s(each, batch),
-    )
+    return Speed.of(first, each, output_tokens=output_tokens, batch=batch)
 
 
 def mean_step_s(

@@ -12,12 +12,13 @@ from typing import Final
 import numpy as np
 
 from core.analytic.answer import end_to_end_s, tokens_per_s
-from core.analytic.constraints import Load, nearest_plans, violations
-from core.analytic.deployment import PassOnChips, Phase, mean_step_s, pass_on_chips
+from core.analytic.case_on_chips import CaseOnChips
+from core.analytic.constraints import nearest_plans, violations
+from core.analytic.deployment import PassOnChips
 from core.analytic.kv_regimes import CacheSizes, cache_sizes
 from core.analytic.latency import bound
 from core.analytic.machine import Machine
-from core.analytic.memory import Footprint, footprints, fullest
+from core.analytic.memory import Footprint, fullest
 from core.analytic.parallel import ParallelPlan, stages
 from core.analytic.plan import PassCost, Plan, answer_notes, context_violations
 from core.analytic.split_rules import split_violations
@@ -113,7 +114,7 @@ def nearest_to(
     scenario: Scenario, model: ModelSpec, machine: Machine, made: PlanOnChips
 ) -> tuple[ParallelPlan, ...]:
     """The nearest plans that work; empty where nothing that another plan could change speaks against one."""
-    case = _Case(scenario, model, machine, made.parallel)
+    case = CaseOnChips(scenario, model, machine, made.parallel)
     need = made.plan.memory
     if not violations(model, made.parallel, machine, case.load, scenario.count, need=need):
         return ()
@@ -135,7 +136,7 @@ def counted_on_chips(
     Raises:
         FormatError: as ``plan_on_chips``.
     """
-    case = _Case(scenario, model, machine, parallel or parallel_plan(scenario))
+    case = CaseOnChips(scenario, model, machine, parallel or parallel_plan(scenario))
     memory = memory or (case.memory() if divides(model, case.parallel) else ())
     most = fullest(list(memory)) if memory else None
     against = violations(model, case.parallel, machine, case.load, scenario.count, need=most)
@@ -152,56 +153,7 @@ def counted_on_chips(
     return PlanOnChips(case.parallel, replace(made, violations=tuple(sentences), notes=notes), uses, ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    scenario: Scenario
-    model: ModelSpec
-    machine: Machine
-    parallel: ParallelPlan
-
-    @property
-    def load(self) -> Load:
-        """What a replica serves at the end of its answers."""
-        scenario = self.scenario
-        context = scenario.input_tokens + scenario.output_tokens
-        return Load(scenario.batch, context, scenario.weights, scenario.kv)
-
-    def memory(self) -> tuple[Footprint, ...]:
-        """What a chip of each stage holds."""
-        load = self.load
-        return footprints(
-            self.model,
-            self.machine,
-            self.parallel,
-            batch=load.batch,
-            context=load.context,
-            weights=load.weights,
-            kv=load.kv,
-        )
-
-    def prefill(self) -> PassOnChips:
-        """The prefill of the whole batch."""
-        return self._pass("prefill", self.scenario.input_tokens, self.scenario.input_tokens)
-
-    def decode(self) -> PassOnChips:
-        """The decode step in the middle of the answer."""
-        return self._pass("decode", 1, self.scenario.input_tokens + max(self.scenario.output_tokens // 2, 1))
-
-    def _pass(self, phase: Phase, new_tokens: int, context: int) -> PassOnChips:
-        return pass_on_chips(
-            self.model,
-            self.machine,
-            self.parallel,
-            phase,
-            batch=self.scenario.batch,
-            new_tokens=new_tokens,
-            context=context,
-            weights=self.scenario.weights,
-            kv=self.scenario.kv,
-        )
-
-
-def _held(index: int, case: _Case, memory: Footprint) -> StageUse:
+def _held(index: int, case: CaseOnChips, memory: Footprint) -> StageUse:
     stage, load = stages(case.model, case.parallel)[index], case.load
     # Chips that share a sequence's tokens hold a part of them each.
     context = -(-load.context // case.parallel.cp)
@@ -223,18 +175,9 @@ def _worked(uses: tuple[StageUse, ...], prefill: PassOnChips, decode: PassOnChip
     )
 
 
-def _timed(case: _Case, made: Plan, prefill: PassOnChips, decode: PassOnChips) -> Plan:
+def _timed(case: CaseOnChips, made: Plan, prefill: PassOnChips, decode: PassOnChips) -> Plan:
     scenario = case.scenario
-    step_s = mean_step_s(
-        case.model,
-        case.machine,
-        case.parallel,
-        batch=scenario.batch,
-        input_tokens=scenario.input_tokens,
-        output_tokens=scenario.output_tokens,
-        weights=scenario.weights,
-        kv=scenario.kv,
-    )
+    step_s = case.mean_step_s(scenario.batch)
     single, first_s = scenario.output_tokens == 1, float(prefill.time_s)
     return replace(
         made,
@@ -247,7 +190,7 @@ def _timed(case: _Case, made: Plan, prefill: PassOnChips, decode: PassOnChips) -
     )
 
 
-def _cost(case: _Case, made: PassOnChips) -> PassCost:
+def _cost(case: CaseOnChips, made: PassOnChips) -> PassCost:
     """FLOPs and bytes of all chips of a replica; the limit is that of the slowest stage."""
     times = float(made.micro_batches) * case.parallel.tp
     slowest = bound(made.tables[int(np.argmax(made.stage_s))], case.machine)
@@ -260,7 +203,7 @@ def _cost(case: _Case, made: PassOnChips) -> PassCost:
     )
 
 
-def _notes(case: _Case) -> tuple[str, ...]:
+def _notes(case: CaseOnChips) -> tuple[str, ...]:
     parallel, machine = case.parallel, case.machine
     share = parallel.tp * parallel.pp
     chips = "one chip" if share == 1 else f"{share:,} chips"

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.analytic.deployment import mean_step_s, pass_on_chips
+from core.analytic.case_on_chips import CaseOnChips
 from core.analytic.machine import Machine
-from core.analytic.memory import Footprint, footprint, footprints, fullest
+from core.analytic.memory import Footprint, footprint, fullest
 from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import Plan, plan
 from core.analytic.plan_on_chips import PlanOnChips, counted_on_chips, divides, parallel_plan
@@ -53,15 +53,7 @@ class Case:
 
     def memory(self) -> tuple[Footprint, ...]:
         """What a chip of each stage holds at the end of the answers."""
-        return footprints(
-            self.model,
-            self.machine,
-            self.parallel,
-            batch=self.scenario.batch,
-            context=self.context,
-            weights=self.scenario.weights,
-            kv=self.scenario.kv,
-        )
+        return self._on_chips.memory()
 
     def ttft_s(self) -> float:
         """The time to first token alone, for a quarter of a plan.
@@ -69,19 +61,7 @@ class Case:
         Raises:
             FormatError, ScenarioError: as ``deployment.pass_on_chips``.
         """
-        scenario = self.scenario
-        made = pass_on_chips(
-            self.model,
-            self.machine,
-            self.parallel,
-            "prefill",
-            batch=scenario.batch,
-            new_tokens=scenario.input_tokens,
-            context=scenario.input_tokens,
-            weights=scenario.weights,
-            kv=scenario.kv,
-        )
-        return float(made.time_s)
+        return float(self._on_chips.prefill().time_s)
 
     def tpot_s(self, batch: Number) -> NDArray[np.float64]:
         """The time per token alone, of this batch or of a sweep of them.
@@ -89,17 +69,11 @@ class Case:
         Raises:
             FormatError, ScenarioError: as ``deployment.pass_on_chips``.
         """
-        scenario = self.scenario
-        return mean_step_s(
-            self.model,
-            self.machine,
-            self.parallel,
-            batch=batch,
-            input_tokens=scenario.input_tokens,
-            output_tokens=scenario.output_tokens,
-            weights=scenario.weights,
-            kv=scenario.kv,
-        )
+        return self._on_chips.mean_step_s(batch)
+
+    @property
+    def _on_chips(self) -> CaseOnChips:
+        return CaseOnChips(self.scenario, self.model, self.machine, self.parallel)
 
     def changed(self, **values: str | int) -> Case:
         """The same with other counts or formats; a model or chip needs its record too."""

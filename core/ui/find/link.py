@@ -6,13 +6,12 @@ Defaults are left out. A value that does not hold is replaced, and that is said.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-import streamlit as st
-
 from core.analytic.search.ranking import MEASURES, Measure
-from core.ui.scenario import address
+from core.ui.scenario.page_part import PagePart
 
 #: Smallest and largest value of each number: milliseconds, and requests a second.
 LIMITS: Final[dict[str, tuple[float, float]]] = {
@@ -31,9 +30,6 @@ _OWN: Final = frozenset({*_KEYS.values(), _BY})
 #: How the link says that a number is not limited.
 _ANY: Final = "any"
 _LONGEST_NUMBER: Final = 20
-_NOW: Final = "find_link"
-_SEEN: Final = "find_link_seen"
-_NOTES: Final = "find_link_notes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +50,17 @@ class Asked:
 
 def now() -> Asked:
     """What the visitor asks."""
-    asked: Asked = st.session_state.get(_NOW, Asked())
-    return asked
+    return _PART.now()
 
 
 def notes() -> tuple[str, ...]:
     """What had to be repaired in the address; empty once something was changed."""
-    return tuple(st.session_state.get(_NOTES, ()))
+    return _PART.notes()
+
+
+def adopt(*, comes_in: bool) -> None:
+    """Bring what is asked in step with the address, see ``PagePart.adopt``."""
+    _PART.adopt(comes_in=comes_in)
 
 
 def set_number(name: str, value: object) -> None:
@@ -71,34 +71,18 @@ def set_number(name: str, value: object) -> None:
         value: what the browser sent; None takes the limit away.
     """
     if value is None:
-        _change(replace(now(), **{name: None}))  # type: ignore[arg-type]
+        _PART.change(replace(now(), **{name: None}))  # type: ignore[arg-type]
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = LIMITS[name]
         if low <= value <= high:  # a browser's limits can be passed by
-            _change(replace(now(), **{name: float(value)}))  # type: ignore[arg-type]
+            _PART.change(replace(now(), **{name: float(value)}))  # type: ignore[arg-type]
 
 
 def set_measure(value: object) -> None:
     """Rank by something else. Meant for callbacks."""
     known = next((measure for measure in MEASURES if measure == value), None)
     if known is not None:
-        _change(replace(now(), by=known))
-
-
-def adopt(*, comes_in: bool) -> None:
-    """Bring what is asked in step with the address, before the page draws anything.
-
-    Args:
-        comes_in: the visitor has just come to the page; an address that says nothing then keeps it.
-    """
-    params = {name: value for name, value in st.query_params.items() if name in _OWN}
-    if not comes_in and params == st.session_state.get(_SEEN):
-        return
-    st.session_state[_SEEN] = params
-    if comes_in and not params and _NOW in st.session_state:
-        address.complete(written(now()))
-        return
-    st.session_state[_NOW], st.session_state[_NOTES] = read(params)
+        _PART.change(replace(now(), by=known))
 
 
 def written(asked: Asked) -> dict[str, str]:
@@ -115,7 +99,7 @@ def written(asked: Asked) -> dict[str, str]:
     return params if asked.by == default.by else {**params, _BY: asked.by}
 
 
-def read(params: dict[str, str]) -> tuple[Asked, tuple[str, ...]]:
+def read(params: Mapping[str, str]) -> tuple[Asked, tuple[str, ...]]:
     """Read them back, with a sentence for each value that was replaced.
 
     >>> read({"tpot": "0"})[1]
@@ -160,8 +144,4 @@ def _whole(value: float) -> str:
     return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
-def _change(asked: Asked) -> None:
-    st.session_state[_NOW], st.session_state[_NOTES] = asked, ()
-    mine = written(asked)
-    st.session_state[_SEEN] = mine
-    address.step(mine, _OWN.__contains__)
+_PART: Final = PagePart("find_link", _OWN, Asked(), read, written)

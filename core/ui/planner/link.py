@@ -5,22 +5,20 @@ Defaults are left out. A value that does not hold is left out too, and that is s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-import streamlit as st
-
 from core.analytic.planner_words import GOALS, Goal
 from core.catalog.scenario import VERSION, Scenario, decode, encode
-from core.ui.scenario import address, record
+from core.ui.scenario import record
+from core.ui.scenario.page_part import PagePart
 
 _GOAL: Final = "goal"
 _HELD: Final = "held"
 _OWN: Final = frozenset({_GOAL, _HELD})
-_NOW: Final = "planner_link"
-_SEEN: Final = "planner_link_seen"
-_NOTES: Final = "planner_link_notes"
 _DEFAULT: Final[Goal] = "tpot"
+_Part = tuple[Goal, Scenario | None]
 #: A held scenario is a dozen short values.
 _LONGEST: Final = 2000
 _MOST_NOTES: Final = 4
@@ -28,66 +26,46 @@ _MOST_NOTES: Final = 4
 
 def goal() -> Goal:
     """What the visitor wants to improve."""
-    return _now()[0]
+    return _PART.now()[0]
 
 
 def held() -> Scenario | None:
     """The scenario that is held for a comparison; None where none is."""
-    return _now()[1]
+    return _PART.now()[1]
 
 
 def set_goal(goal: Goal) -> None:
     """Improve something else. Meant as a callback."""
-    _change(goal, held())
+    _PART.change((goal, held()))
 
 
 def hold(scenario: Scenario | None) -> None:
     """Hold a scenario, or with None let it go. Meant as a callback."""
-    _change(goal(), scenario)
+    _PART.change((goal(), scenario))
 
 
 def notes() -> tuple[str, ...]:
     """What had to be repaired in the address; empty once something was changed."""
-    return tuple(st.session_state.get(_NOTES, ()))
+    return _PART.notes()
 
 
 def adopt(*, comes_in: bool) -> None:
-    """Bring goal and held scenario in step with the address, before the page draws anything.
-
-    Args:
-        comes_in: the visitor has just come to the page; an address that says nothing then keeps them.
-    """
-    params = {name: value for name, value in st.query_params.items() if name in _OWN}
-    if not comes_in and params == st.session_state.get(_SEEN):
-        return
-    st.session_state[_SEEN] = params
-    if comes_in and not params and _NOW in st.session_state:
-        address.complete(_written())
-        return
-    goal, goal_note = _read_goal(params.get(_GOAL))
-    scenario, held_notes = _read_held(params.get(_HELD))
-    st.session_state[_NOW] = (goal, scenario)
-    st.session_state[_NOTES] = tuple(filter(None, (goal_note, *held_notes)))[:_MOST_NOTES]
+    """Bring goal and held scenario in step with the address, see ``PagePart.adopt``."""
+    _PART.adopt(comes_in=comes_in)
 
 
-def _now() -> tuple[Goal, Scenario | None]:
-    now: tuple[Goal, Scenario | None] = st.session_state.get(_NOW, (_DEFAULT, None))
-    return now
-
-
-def _change(goal: Goal, scenario: Scenario | None) -> None:
-    st.session_state[_NOW], st.session_state[_NOTES] = (goal, scenario), ()
-    mine = _written()
-    st.session_state[_SEEN] = mine
-    address.step(mine, _OWN.__contains__)
-
-
-def _written() -> dict[str, str]:
-    goal, scenario = _now()
+def _written(now: _Part) -> dict[str, str]:
+    goal, scenario = now
     params = {} if goal == _DEFAULT else {_GOAL: str(goal)}
     if scenario is not None:
         params[_HELD] = urlencode({"v": VERSION, **encode(scenario)})
     return params
+
+
+def _read(params: Mapping[str, str]) -> tuple[_Part, tuple[str, ...]]:
+    goal, goal_note = _read_goal(params.get(_GOAL))
+    scenario, held_notes = _read_held(params.get(_HELD))
+    return (goal, scenario), tuple(filter(None, (goal_note, *held_notes)))[:_MOST_NOTES]
 
 
 def _read_goal(text: str | None) -> tuple[Goal, str]:
@@ -106,3 +84,6 @@ def _read_held(text: str | None) -> tuple[Scenario | None, tuple[str, ...]]:
         return None, ("The held scenario in the link is too long to be one, so none is held.",)
     decoded = decode(dict(parse_qsl(text)), record.models(), record.chips())
     return decoded.scenario, tuple(f"Held scenario: {note}" for note in decoded.notes)
+
+
+_PART: Final[PagePart[_Part]] = PagePart("planner_link", _OWN, (_DEFAULT, None), _read, _written)

@@ -99,10 +99,13 @@ class Scheduler:
         self.allocator.truncate(run.sequence.table, 0)
 
     def _continue(self, plan: Plan) -> None:
-        """Give tokens to those that run, in the order in which they came."""
-        for run in list(self.running):
+        """Give tokens to those that run, in the order in which they came; guesses take what is left over."""
+        runs = list(self.running)
+        for behind, run in zip(reversed(range(len(runs))), runs, strict=True):
+            if run.sequence.num_pending > plan.budget - behind:
+                run.sequence.drop_guesses()
             if plan.budget == 0 or run not in self.running:
-                break
+                continue
             while not self._take(plan, run):
                 victim = self.running[-1]
                 self._preempt(plan, victim)
@@ -126,8 +129,6 @@ class Scheduler:
     def _take(self, plan: Plan, run: Run) -> bool:
         """Add a run to the plan, with as many tokens as the budget has; False where pages are missing."""
         sequence = run.sequence
-        if sequence.num_drafted and sequence.num_pending > plan.budget:
-            sequence.drop_guesses()
         count = min(sequence.num_pending, plan.budget)
         start = sequence.num_cached
         copies = self.allocator.extend(sequence.table, start, start + count)

@@ -138,6 +138,7 @@ class ModelSpeculator:
 
     def guess(self, asked: list[Asked]) -> list[Guess]:
         """See ``Speculator``; every pass of the draft works on all sequences."""
+        self._keep_only(asked)
         pairs = [(self._caught_up(one.sequence), one) for one in asked]
         tokens: list[list[int]] = [[] for _ in asked]
         chances: list[list[Tensor]] = [[] for _ in asked]
@@ -160,6 +161,12 @@ class ModelSpeculator:
         own = self._own.pop(id(sequence), None)
         if own is not None:
             self._pages.truncate(own.table, 0)
+
+    def _keep_only(self, asked: list[Asked]) -> None:
+        """Others were preempted: they give their place to those that write, and catch up later."""
+        writing = {id(one.sequence) for one in asked}
+        for key in self._own.keys() - writing:
+            self._pages.truncate(self._own.pop(key).table, 0)
 
     def _caught_up(self, sequence: Sequence) -> Sequence:
         """The draft's own view of a sequence: what both agree on stays in its cache."""

@@ -72,6 +72,49 @@ def test_requests_that_share_steps_and_pages_may_be_guessed(name: str) -> None:
     assert engine.serve(requests([(24, 2)]), Serving(cache_tokens=26)).steps[0].pages_used == 12
 
 
+@pytest.mark.parametrize("step_tokens", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("name", NAMES)
+def test_guesses_take_what_others_leave_of_a_step(name: str, step_tokens: int) -> None:
+    engine = small_engine("paged", page_tokens=2)
+    asked = requests([(6, 14), (5, 14), (4, 14)])
+    serving = Serving(step_tokens=step_tokens, share=False)
+    guessed = engine.serve(asked, replace(serving, speculator=speculators(engine)[name]))
+    plain = engine.serve(asked, serving)
+    assert [one.token_ids for one in guessed.generations] == [one.token_ids for one in plain.generations]
+    assert all(step.new_tokens <= step_tokens for step in guessed.steps)
+    for step in guessed.steps:  # nobody is left out for somebody's guesses
+        alive = [one.steps[0].index <= step.index <= one.steps[-1].index for one in guessed.generations]
+        assert step.num_sequences == min(sum(alive), step_tokens)
+
+
+@pytest.mark.parametrize("kv", ["bf16", "int8", "int4"])
+@pytest.mark.parametrize("cache", ["contiguous", "paged"])
+def test_a_rounded_cache_is_rounded_the_same_with_guesses(cache: CacheKind, kv: str) -> None:
+    engine = small_engine(cache, kv, page_tokens=2)
+    plain = engine.generate(PROMPT, GREEDY, max_tokens=20)
+    for speculator in speculators(engine).values():
+        assert engine.generate(PROMPT, GREEDY, max_tokens=20, speculator=speculator).token_ids == (
+            plain.token_ids
+        )
+
+
+def test_a_fork_may_take_the_place_of_one_that_waits() -> None:
+    """The draft gives the place of a preempted answer to who writes now, and catches up later."""
+    engine = small_engine("paged", page_tokens=1)
+    serving = Serving(max_sequences=2, cache_tokens=30, speculator=ModelSpeculator(engine, 3, layers=1))
+    server = engine.server(serving, 24)
+    first, second = (server.submit(request) for request in requests([(6, 18), (6, 18)]))
+    while not server.steps or not server.steps[-1].num_preempted:
+        server.step()
+    server.fork(first, GREEDY)
+    while not server.is_done:
+        server.step()
+    plain = small_engine().serve(requests([(6, 18), (6, 18)])).generations
+    texts = [run.finish().token_ids for run in server.runs]
+    assert texts == [plain[0].token_ids, plain[1].token_ids, plain[0].token_ids]
+    assert second.stop_reason == "length"
+
+
 def test_the_pages_of_wrong_guesses_are_given_back_at_once() -> None:
     engine = small_engine("paged", page_tokens=1)
     server = engine.server(Serving(speculator=ModelSpeculator(engine, layers=1)), 40)

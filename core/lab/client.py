@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from core.errors import JobError
 from core.lab import calibration_file, sentences
+from core.lab.experiment import check_kind
 from core.lab.job import JobSnapshot
 from core.lab.lane import Lane
 from core.lab.limits import Limits
@@ -69,6 +70,23 @@ class LabClient:
         """
         request.validate()
         return self._submit("run", request.to_json(), request.device, owner)
+
+    def submit_experiment(
+        self, kind: str, payload: dict[str, Any], owner: str, device: str = _FIRST_DEVICE
+    ) -> str:
+        """Queue an experiment; its result is the record of its kind.
+
+        Args:
+            kind: one of ``core.lab.experiment.KINDS``.
+            payload: its request as JSON; the worker checks it.
+            owner: whose it is.
+            device: where it runs.
+
+        Raises:
+            JobError: the kind is not known, or as for a run.
+        """
+        check_kind(kind)
+        return self._submit(kind, payload, device, owner)
 
     def submit_quick_calibration(self, owner: str, device: str = _FIRST_DEVICE) -> str:
         """Queue a calibration of about ten seconds; its result is a calibration.

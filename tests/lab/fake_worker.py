@@ -104,7 +104,7 @@ class FakeWork:
         return info()
 
     def jobs(self) -> Mapping[str, Job]:
-        return {"run": run}
+        return {"run": run, "quality": lambda context, payload: {"echo": payload}}
 
     def idle(self, report: Report) -> dict[str, Any] | None:
         if os.environ.get("FAKE_IDLE") != "calibrates":

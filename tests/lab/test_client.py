@@ -80,6 +80,20 @@ def test_a_request_outside_its_limits_never_reaches_the_queue(ready_lab: LabClie
     assert ready_lab.status().queue_length == 0
 
 
+def test_an_experiment_is_a_job_like_a_run(ready_lab: LabClient) -> None:
+    ada = Visitor(ready_lab, "ada")
+    job = ready_lab.submit_experiment("quality", {"groups": [32, 128]}, "ada")
+    with pytest.raises(JobError, match="one job at a time"):
+        ada.run("steps 1 0")
+    assert ada.wait_for_end(job).result == {"echo": {"groups": [32, 128]}}
+
+
+def test_an_unknown_experiment_never_reaches_the_queue(ready_lab: LabClient) -> None:
+    with pytest.raises(JobError, match="must be one of serve-trace, speculate, quality; got 'run'"):
+        ready_lab.submit_experiment("run", {}, "ada")
+    assert ready_lab.status().queue_length == 0
+
+
 def test_a_device_that_is_not_there_is_said(ready_lab: LabClient) -> None:
     with pytest.raises(JobError, match="must be one of cpu on this machine; got 'cuda'"):
         ready_lab.submit_run(RunRequest(device="cuda"), "ada")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -88,6 +89,7 @@ class FakeLab:
     becomes: JobSnapshot = field(default_factory=lambda: JobSnapshot("", JobState.RUNNING))
     jobs: dict[str, JobSnapshot] = field(default_factory=dict)
     requests: dict[str, RunRequest] = field(default_factory=dict)
+    experiments: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
     touched: list[str] = field(default_factory=list)
     refusal: UserError | None = None
@@ -100,6 +102,14 @@ class FakeLab:
         job_id = f"cpu-{len(self.jobs)}"
         self.jobs[job_id] = replace(self.becomes, id=job_id)
         self.requests[job_id], self.owners[job_id] = request, owner
+        return job_id
+
+    def submit_experiment(self, kind: str, payload: dict[str, Any], owner: str, device: str = "cpu") -> str:
+        if self.refusal is not None:
+            raise self.refusal
+        job_id = f"{device}-{len(self.jobs)}"
+        self.jobs[job_id], self.owners[job_id] = replace(self.becomes, id=job_id), owner
+        self.experiments[job_id] = kind, payload
         return job_id
 
     def submit_full_calibration(self, owner: str, device: str = "cpu") -> str:
@@ -142,6 +152,9 @@ class FakeLab:
     def finish(self, job_id: str, slowness: float = 1.1, noisy: tuple[str, ...] = ()) -> None:
         record = record_of(self.requests[job_id], slowness, noisy)
         self.jobs[job_id] = JobSnapshot(job_id, JobState.DONE, text=record.text, result=record.to_json())
+
+    def finish_experiment(self, job_id: str, result: dict[str, Any]) -> None:
+        self.jobs[job_id] = JobSnapshot(job_id, JobState.DONE, result=result)
 
     def end(self, job_id: str, state: JobState, message: str) -> None:
         self.jobs[job_id] = replace(self.jobs[job_id], state=state, message=message)

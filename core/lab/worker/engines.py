@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from core.analytic.params import stored_bytes
 from core.catalog.models import catalogue, runnable_ids
-from core.engine.engine import Engine
+from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.errors import RequestError
 from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX, RunRequest
 from core.units import format_gib
@@ -18,6 +19,17 @@ _MOST_ENGINES: Final = 4
 _PACKING_ROOM: Final = 1.5
 #: The part of a job's memory that loaded engines may keep.
 _KEPT_SHARE: Final = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which engine: a model that a page may ask for, its formats, and how its cache is laid out."""
+
+    model: str
+    weights: str
+    kv: str
+    cache: CacheKind = "contiguous"
+    page_tokens: int = PAGE_TOKENS
 
 
 class EngineShelf:
@@ -30,7 +42,7 @@ class EngineShelf:
     def __init__(self, device: str, memory_bytes: int) -> None:
         self._device = device
         self._memory_bytes = memory_bytes
-        self._engines: OrderedDict[tuple[str, ...], Engine] = OrderedDict()
+        self._engines: OrderedDict[Wanted, Engine] = OrderedDict()
 
     def get(self, request: RunRequest, threads: int, warm_up: Callable[[Engine], None]) -> Engine:
         """The engine that a request needs; one that had to be loaded is warmed up.
@@ -39,23 +51,36 @@ class EngineShelf:
             RequestError: the model is no model that a page may ask for, or is too large.
             CheckpointError, FormatError: it cannot be loaded so.
         """
-        key = (request.model, request.weights, request.kv, request.cache)
-        if key in self._engines:
-            self._engines.move_to_end(key)
-            return self._engines[key]
-        check_model(request.model)
-        self._check_size(request)
+        wanted = Wanted(request.model, request.weights, request.kv, request.cache)
+        return self.take(wanted, threads, warm_up)
+
+    def take(
+        self, wanted: Wanted, threads: int | None = None, warm_up: Callable[[Engine], None] | None = None
+    ) -> Engine:
+        """The engine so described, loaded where it is not there; the threads stay as they are if None.
+
+        Raises:
+            RequestError: the model is no model that a page may ask for, or is too large.
+            CheckpointError, FormatError: it cannot be loaded so.
+        """
+        if wanted in self._engines:
+            self._engines.move_to_end(wanted)
+            return self._engines[wanted]
+        check_model(wanted.model)
+        self._check_size(wanted)
         self._make_room()
         engine = Engine.load(
-            request.model,
-            weights=request.weights,
-            kv=request.kv,
-            cache=request.cache,
+            wanted.model,
+            weights=wanted.weights,
+            kv=wanted.kv,
+            cache=wanted.cache,
             device="cuda" if self._device == "cuda" else "cpu",
             threads=threads,
+            page_tokens=wanted.page_tokens,
         )
-        warm_up(engine)
-        self._engines[key] = engine
+        if warm_up is not None:
+            warm_up(engine)
+        self._engines[wanted] = engine
         return engine
 
     def clear(self) -> None:
@@ -78,13 +103,13 @@ class EngineShelf:
     def _needed_bytes(self, name: str, weights: str) -> int:
         return int(stored_bytes(catalogue()[name], weights) * _PACKING_ROOM)
 
-    def _check_size(self, request: RunRequest) -> None:
-        name = request.model.removeprefix(SHAPE_PREFIX)
-        if not self.has_room_for(name, request.weights):
+    def _check_size(self, wanted: Wanted) -> None:
+        name = wanted.model.removeprefix(SHAPE_PREFIX)
+        if not self.has_room_for(name, wanted.weights):
             raise RequestError(
                 f"A model must fit in the {format_gib(self._memory_bytes)} that a job may use here; "
-                f"{catalogue()[name].name} in {request.weights} needs about "
-                f"{format_gib(self._needed_bytes(name, request.weights))} to load. Choose a smaller model or "
+                f"{catalogue()[name].name} in {wanted.weights} needs about "
+                f"{format_gib(self._needed_bytes(name, wanted.weights))} to load. Choose a smaller model or "
                 "format."
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import psutil
@@ -22,6 +23,7 @@ from core.lab.worker import machine_info
 from core.lab.worker.calibrate import FULL, QUICK, Effort, calibrate
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.engines import EngineShelf
+from core.lab.worker.experiments import EXPERIMENTS, Experimenter
 from core.lab.worker.loop import OUT_OF_MEMORY, JobContext, Report
 from core.lab.worker.run_job import Bench, run
 
@@ -63,6 +65,7 @@ class EngineWork:
             "run": self._run,
             "calibrate-quick": lambda context, _: self._calibrate(QUICK, context.report).to_json(),
             "calibrate-full": lambda context, _: self._calibrate(FULL, context.report).to_json(),
+            **{kind: partial(self._experiment, experimenter) for kind, experimenter in EXPERIMENTS.items()},
         }
 
     def count_tokens(self, request: dict[str, Any]) -> int | None:
@@ -89,10 +92,23 @@ class EngineWork:
         if self._calibration is None or self._memory is None:
             raise JobError("This machine must be calibrated before a run, and is not. Calibrate it.")
         bench = Bench(self.device, self._calibration, self._memory)
+        context.report("loading", None)
+        return self._within_memory(lambda: run(context, request, self._engine(request), bench))
+
+    def _experiment(
+        self, experimenter: Experimenter, context: JobContext, payload: dict[str, Any]
+    ) -> dict[str, Any]:
+        context.report("loading", None)
+        return self._within_memory(lambda: experimenter(context, payload, self._shelf))
+
+    def _within_memory(self, job: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Do a job; where memory runs out, drop the engines and say so.
+
+        Raises:
+            JobError: memory ran out.
+        """
         try:
-            context.report("loading", None)
-            engine = self._engine(request)
-            return run(context, request, engine, bench)
+            return job()
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
 from core.errors import UserError
+from core.lab.experiment import Experiment
 from core.lab.job import JobSnapshot, JobState
 from core.lab.record import RunRecord
 from core.lab.request import RunRequest
@@ -25,6 +26,8 @@ _JOB: Final = "lab_job"
 _LAST_JOB: Final = "lab_last_job"
 _RUNS: Final = "lab_runs"
 _TROUBLE: Final = "lab_trouble"
+_RESULTS: Final = "lab_results"
+_EXPERIMENT_TROUBLE: Final = "lab_experiment_trouble"
 _OWNER: Final = "lab_owner"
 _STARTED: Final = "lab_started"
 
@@ -51,14 +54,28 @@ def start_calibration(lab: Lab, visits: Visits, device: str) -> None:
     _start(visits, None, lambda: lab.submit_full_calibration(owner(), device))
 
 
-def _start(visits: Visits, request: RunRequest | None, submit: Callable[[], str]) -> None:
+def start_experiment(lab: Lab, visits: Visits, experiment: Experiment, device: str = "cpu") -> None:
+    """Hand an experiment to the lab. Meant as a callback."""
+
+    def submit() -> str:
+        return lab.submit_experiment(experiment.kind, experiment.payload, owner(), device)
+
+    _start(visits, None, submit, experiment)
+
+
+def _start(
+    visits: Visits,
+    request: RunRequest | None,
+    submit: Callable[[], str],
+    experiment: Experiment | None = None,
+) -> None:
     clear_trouble()
     show_loaded(None)
     st.session_state[_STARTED] = True
     try:
-        mine = OwnJob(submit(), owner(), request)
+        mine = OwnJob(submit(), owner(), request, experiment)
     except UserError as refusal:
-        _set_trouble(str(refusal), request)
+        _set_trouble(str(refusal), request, experiment)
         return
     _take(mine)
     visits.remember(visit_key.known_key() or owner(), mine)
@@ -110,8 +127,12 @@ def finish(snapshot: JobSnapshot) -> None:
     """Put an ended job away: its record among the runs, or the sentence that says why there is none."""
     mine: OwnJob | None = st.session_state.pop(_JOB, None)
     request = mine.request if mine is not None else None
+    experiment = mine.experiment if mine is not None else None
     if snapshot.state is not JobState.DONE:
-        _set_trouble(snapshot.message, request)
+        _set_trouble(snapshot.message, request, experiment)
+        return
+    if experiment is not None:
+        _keep_result(experiment, snapshot.result or {})
         return
     if request is None:  # a calibration: the lab itself keeps it
         return
@@ -124,7 +145,28 @@ def finish(snapshot: JobSnapshot) -> None:
 def lost(sentence: str) -> None:
     """The job is not known any more, for example after a restart of the server."""
     mine: OwnJob | None = st.session_state.pop(_JOB, None)
-    _set_trouble(sentence, mine.request if mine is not None else None)
+    if mine is None:
+        _set_trouble(sentence, None)
+    else:
+        _set_trouble(sentence, mine.request, mine.experiment)
+
+
+def _keep_result(experiment: Experiment, result: dict[str, Any]) -> None:
+    kept: dict[str, dict[str, Any]] = dict(st.session_state.get(_RESULTS, {}))
+    kept.pop(experiment.key, None)
+    st.session_state[_RESULTS] = dict([*kept.items(), (experiment.key, result)][-MOST_RUNS:])
+
+
+def result_of(experiment: Experiment) -> dict[str, Any] | None:
+    """What exactly this experiment gave last in this visit; None where it was not done."""
+    result: dict[str, Any] | None = st.session_state.get(_RESULTS, {}).get(experiment.key)
+    return result
+
+
+def experiment_trouble(experiment: Experiment) -> str:
+    """Why exactly this experiment gave no result when it was tried last; else empty."""
+    key, sentence = st.session_state.get(_EXPERIMENT_TROUBLE, ("", ""))
+    return str(sentence) if key == experiment.key else ""
 
 
 def add(record: RunRecord) -> None:
@@ -148,13 +190,17 @@ def trouble(now: RunRequest) -> str:
     return str(sentence) if request in {None, now} else ""
 
 
-def _set_trouble(sentence: str, request: RunRequest | None) -> None:
-    st.session_state[_TROUBLE] = (sentence, request)
+def _set_trouble(sentence: str, request: RunRequest | None, experiment: Experiment | None = None) -> None:
+    if experiment is not None:
+        st.session_state[_EXPERIMENT_TROUBLE] = (experiment.key, sentence)
+    else:
+        st.session_state[_TROUBLE] = (sentence, request)
 
 
 def clear_trouble() -> None:
     """The visitor has moved on."""
     st.session_state.pop(_TROUBLE, None)
+    st.session_state.pop(_EXPERIMENT_TROUBLE, None)
 
 
 def loaded() -> RunRecord | None:

@@ -10,11 +10,12 @@ import gc
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import streamlit as st
 
 from core.lab.client import LabClient
+from core.lab.experiment import Experiment
 from core.lab.job import JobSnapshot
 from core.lab.request import RunRequest
 from core.lab.status import LabStatus
@@ -27,6 +28,9 @@ class Lab(Protocol):
 
     def submit_run(self, request: RunRequest, owner: str) -> str:
         """Queue one generation."""
+
+    def submit_experiment(self, kind: str, payload: dict[str, Any], owner: str, device: str = ...) -> str:
+        """Queue an experiment."""
 
     def submit_full_calibration(self, owner: str, device: str = ...) -> str:
         """Queue a full calibration."""
@@ -49,11 +53,12 @@ class Lab(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnJob:
-    """A job, the name it runs under, and what it was asked for; a calibration has no request."""
+    """A job, the name it runs under, and what it was asked for: a run, an experiment, or a calibration."""
 
     id: str
     owner: str
     request: RunRequest | None
+    experiment: Experiment | None = None
 
 
 @dataclass(slots=True)

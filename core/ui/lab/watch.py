@@ -16,10 +16,9 @@ import streamlit as st
 from core.errors import UserError
 from core.lab import sentences
 from core.lab.job import JobSnapshot, JobState
-from core.lab.request import RunRequest
 from core.lab.status import LabStatus
 from core.ui.lab import runs
-from core.ui.lab.service import Lab
+from core.ui.lab.service import Lab, OwnJob
 from core.ui.state_card import state_card
 from core.units import format_seconds, significant
 
@@ -96,15 +95,17 @@ def _own_job(lab: Lab) -> None:
         return
     if snapshot.state.is_final:
         runs.finish(snapshot)
-        state_card("measuring", "Done. Comparing with the prediction.", 1.0)
+        done = "Done." if job.experiment is not None else "Done. Comparing with the prediction."
+        state_card("measuring", done, 1.0)
     elif snapshot.state is JobState.QUEUED:
         state_card("queued", _place(snapshot))
     else:
-        said = _progress(snapshot, job.request)
+        said = _progress(snapshot, job)
         if job.request is None or not snapshot.steps:
             said = f"{said} {so_far((job.id, snapshot.phase), snapshot.fraction)}"
         state_card("measuring", said, snapshot.fraction)
-    _streaming(snapshot.text)
+    if job.experiment is None:
+        _streaming(snapshot.text)
 
 
 def _preparing(status: LabStatus) -> None:
@@ -149,10 +150,12 @@ def _place(snapshot: JobSnapshot) -> str:
     return f"{others} ahead of you{about}."
 
 
-def _progress(snapshot: JobSnapshot, request: RunRequest | None) -> str:
-    if request is None:
+def _progress(snapshot: JobSnapshot, job: OwnJob) -> str:
+    if job.experiment is not None:
+        return f"{(snapshot.phase or 'starting').capitalize()}."
+    if job.request is None:
         return f"This computer's speed is measured anew. Now: {snapshot.phase or 'starting'}."
-    most = request.max_tokens
+    most = job.request.max_tokens
     if not snapshot.steps:
         return f"{(snapshot.phase or 'starting').capitalize()}."
     written = len(snapshot.steps)

@@ -1,0 +1,54 @@
+"""Jobs of the lab that are not a plain run: their names, and what identifies one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.errors import JobError
+
+#: The kinds of experiments; ``core.lab.worker.experiments`` says what each does.
+KINDS: Final = ("serve-trace", "speculate", "quality")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What a visitor asks the lab to do.
+
+    Two experiments are the same where their keys are: a result is shown beside exactly the settings
+    it was made with.
+
+    Attributes:
+        kind: one of ``KINDS``. payload: its request as plain JSON (a typed request's ``to_json``).
+        title: what it is, in the words of a page, for example "the trace of page 14".
+
+    Raises:
+        JobError: the kind is not known.
+    """
+
+    kind: str
+    payload: dict[str, Any]
+    title: str
+
+    def __post_init__(self) -> None:
+        check_kind(self.kind)
+
+    @property
+    def key(self) -> str:
+        """A text that is the same for the same request.
+
+        >>> Experiment("quality", {"b": 1, "a": 2}, "").key
+        'quality {"a": 2, "b": 1}'
+        """
+        return f"{self.kind} {json.dumps(self.payload, sort_keys=True)}"
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a kind that no worker knows.
+
+    Raises:
+        JobError: it is not one of ``KINDS``.
+    """
+    if kind not in KINDS:
+        raise JobError(f"An experiment must be one of {', '.join(KINDS)}; got {kind!r}. Choose one of them.")

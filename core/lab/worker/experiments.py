@@ -1,0 +1,18 @@
+"""Every kind of experiment, and the function that does it.
+
+Each lives in a module of its own: it reads its typed request from the payload, takes the engines it
+needs from the shelf, reports, looks between steps whether it should stop, and returns its record as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from core.lab.worker.engines import EngineShelf
+from core.lab.worker.loop import JobContext
+
+Experimenter = Callable[[JobContext, dict[str, Any], EngineShelf], dict[str, Any]]
+
+#: Kind (``core.lab.experiment.KINDS``) -> what does it.
+EXPERIMENTS: Final[Mapping[str, Experimenter]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from core.errors import UserError
+from core.lab.experiment import KINDS
 from core.lab.request import RunRequest
 from core.lesson.amount import UNITS
 from core.lesson.diagnosis import DIAGNOSES
@@ -146,19 +147,22 @@ def _symbol(table: LessonTable) -> Symbol:
 
 
 def measurement(table: LessonTable) -> Measurement:
-    """Runs of the lab, and the lines to show of them."""
-    runs = tuple(_run(run) for run in table.tables("runs", 1, 3))
+    """Runs of the lab, and the lines to show of them; or an experiment that the page itself draws."""
+    experiment = table.one_of("experiment", KINDS) if table.has("experiment") else ""
+    least = 0 if experiment else 1
+    runs = tuple(_run(run) for run in table.tables("runs", least, 0 if experiment else 3))
     names = tuple(run.name for run in runs)
     found = Measurement(
         words=table.text("words"),
         runs=runs,
         measures=tuple(
             _measure(m, {k: n for k, (_, n) in MEASURES.items()}, names)
-            for m in table.tables("measures", 1, 6)
+            for m in table.tables("measures", least, 6)
         ),
         checks=tuple(
             _measure(m, {k: n for k, (_, n) in CHECKS.items()}, names) for m in table.tables("checks", 0, 3)
         ),
+        experiment=experiment,
     )
     table.finish()
     return found

@@ -160,12 +160,18 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What to run here, and what to compare."""
+    """What to run here, and what to compare.
+
+    Attributes:
+        words: what is done. runs, measures, checks: plain runs, and the lines to show of them.
+        experiment: a kind of ``core.lab.experiment`` that the page runs instead; empty where there are runs.
+    """
 
     words: str
     runs: tuple[MeasuredRun, ...]
     measures: tuple[Measure, ...]
     checks: tuple[Measure, ...]
+    experiment: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,8 @@ TEXT = (LESSONS / "kv_cache.toml").read_text(encoding="utf-8")
         ("max_tokens = 24", "max_tokens = 9999", "a request that the lab accepts"),
         ('measure = "same_text"', 'measure = "same_mood"', "one of same_text, not 'same_mood'"),
         ('runs = ["with a cache"]', 'runs = ["with a kettle"]', "1 of without a cache, with a cache"),
+        ("[measurement]", '[measurement]\nexperiment = "magic"', "one of serve-trace, speculate, quality"),
+        ("[measurement]", '[measurement]\nexperiment = "speculate"', "0 to 0 tables at 'runs'"),
         ("minutes = 8", "minutes = 90", "a whole number from 3 to 30"),
         ("high = 32_768", "high = 9_000_000", "must lie within 1 and 2,000,000"),
     ],

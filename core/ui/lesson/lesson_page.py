@@ -42,6 +42,7 @@ _ROMAN: Final = ("", "I", "II", "III", "IV", "V")
 def show(
     stem: str,
     *,
+    measured: Callable[[Lesson], None] = measured_beat.show,
     beside: Callable[[], None] | None = None,
     below: Callable[[LessonCase], None] | None = None,
 ) -> None:
@@ -49,6 +50,7 @@ def show(
 
     Args:
         stem: the page's file stem, which is the lesson's id.
+        measured: draws the beat "measured beside predicted"; a page with an experiment brings its own.
         beside: draws a part of this page alone, after the template's beats; the body of a fragment.
         below: draws what this page alone has below the controls, for their case.
     """
@@ -62,7 +64,7 @@ def show(
     st.fragment(explore, key="lesson_explore")(lesson, below)
     left, right = st.columns([1, 1], gap="large")
     with left:
-        measured_beat.show(lesson)
+        measured(lesson)
     with right:
         st.fragment(exercise_beat.show, key="lesson_exercise")(lesson)
         closing.misconceptions(lesson)

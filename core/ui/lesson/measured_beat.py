@@ -22,8 +22,7 @@ from core.ui.state_card import state_card
 
 def show(lesson: Lesson) -> None:
     """Draw the beat in the state it is in."""
-    st.header("Measured beside predicted", anchor=False)
-    st.markdown(plain(lesson.measurement.words))
+    heading(lesson)
     measuring.advance(lesson)
     if runs.job() is not None:
         _under_way(lesson)
@@ -34,6 +33,12 @@ def show(lesson: Lesson) -> None:
         _button(lesson, "Measure again" if here else "Measure here")
     if found := here or elsewhere:
         _results(lesson, found)
+
+
+def heading(lesson: Lesson) -> None:
+    """What the beat is called, and what is measured."""
+    st.header("Measured beside predicted", anchor=False)
+    st.markdown(plain(lesson.measurement.words))
 
 
 def _button(lesson: Lesson, label: str) -> None:

@@ -36,6 +36,7 @@ from core.ui.scenario import bar, record
 
 #: Controls of a page that shows the split itself.
 _SPLIT: Final = frozenset({"tp", "pp", "ep"})
+_MEASURED_FOR: Final = "lesson_measured_for"
 _ROMAN: Final = ("", "I", "II", "III", "IV", "V")
 
 
@@ -51,6 +52,7 @@ def show(
     Args:
         stem: the page's file stem, which is the lesson's id.
         measured: draws the beat "measured beside predicted"; a page with an experiment brings its own.
+            That may follow the page's controls: the whole page is drawn again where one of them changes.
         beside: draws a part of this page alone, after the template's beats; the body of a fragment.
         below: draws what this page alone has below the controls, for their case.
     """
@@ -61,6 +63,8 @@ def show(
     link.adopt(lesson, comes_in=comes_in)
     st.fragment(measuring.recognise, key="lesson_visit")(lesson)
     _heading(lesson)
+    own = measured is not measured_beat.show
+    st.session_state[_MEASURED_FOR] = dict(link.current(lesson).values) if own else None
     st.fragment(explore, key="lesson_explore")(lesson, below)
     left, right = st.columns([1, 1], gap="large")
     with left:
@@ -95,8 +99,14 @@ def explore(lesson: Lesson, below: Callable[[LessonCase], None] | None = None) -
     if prediction_beat.is_answered(lesson):
         number_beat.show(lesson, control_row.case(lesson))
     # Last of all, so that every widget of this fragment has been drawn before it starts anew.
-    if prediction_beat.just_made():
+    if prediction_beat.just_made() or _measures_another(lesson):
         st.rerun()
+
+
+def _measures_another(lesson: Lesson) -> bool:
+    """Whether the beat of measuring was drawn for other values of the page's controls."""
+    drawn_for = st.session_state[_MEASURED_FOR]
+    return drawn_for is not None and drawn_for != dict(link.current(lesson).values)
 
 
 def _recall(lesson: Lesson) -> None:

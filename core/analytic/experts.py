@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from core.catalog.model import ModelSpec, MoE
 from core.units import Number
 
 
@@ -28,3 +29,17 @@ def distinct_experts(num_experts: int, experts_per_token: int, tokens: Number) -
     missed = np.log1p(-experts_per_token / num_experts)
     spread = -num_experts * np.expm1(count * missed)
     return np.asarray(np.where(count == 1, float(experts_per_token), spread))
+
+
+def expected_reads(model: ModelSpec, tokens: Number) -> NDArray[np.float64]:
+    """Different experts that a step of N tokens is expected to read, summed over the layers.
+
+    It is what stands beside ``StepRecord.experts_read``.
+
+    >>> from core.catalog.models import model
+    >>> float(expected_reads(model("mixtral-8x7b-v0.1"), 1))
+    64.0
+    """
+    parts = [layer.feed_forward for layer in model.layers if isinstance(layer.feed_forward, MoE)]
+    reads = [distinct_experts(part.num_experts, part.experts_per_token, tokens) for part in parts]
+    return np.asarray(sum(reads, np.zeros(())))

@@ -31,6 +31,7 @@ class StepRecord:
             lost their pages to others before it. shared_tokens: prompt tokens that began to share
             pages with an earlier request, so that they were not computed.
         drafted_tokens, accepted_tokens: guesses that it verified, and those that were right.
+        experts_read: different experts that it read, summed over the layers; 0 where a model has none.
     """
 
     index: int
@@ -50,6 +51,7 @@ class StepRecord:
     shared_tokens: int = 0
     drafted_tokens: int = 0
     accepted_tokens: int = 0
+    experts_read: int = 0
 
     @property
     def overhead_s(self) -> float:

@@ -35,6 +35,7 @@ class MoE:
             before them, and up after); None is E.
         expert_format: the format in which the publisher stores the experts' matrices ("mxfp4"),
             None where it is that of the rest.
+        normalised: the shares of the picked experts are divided by their sum. No count depends on it.
     """
 
     num_experts: int
@@ -45,6 +46,7 @@ class MoE:
     router_values: int = 0
     latent_size: int | None = None
     expert_format: str | None = None
+    normalised: bool = False
 
 
 FeedForward = DenseMLP | MoE

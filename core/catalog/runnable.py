@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.catalog.model import Attention, DenseMLP, Layer, ModelSpec
+from core.catalog.model import Attention, DenseMLP, Layer, ModelSpec, MoE
 
 #: The families whose arithmetic the engine has; others may differ in what no shape tells.
-RUNNABLE: Final = ("llama", "mistral", "qwen2", "qwen3")
+RUNNABLE: Final = ("llama", "mistral", "qwen2", "qwen3", "mixtral", "qwen3_moe")
 
 
 def is_runnable(spec: ModelSpec) -> bool:
     """Whether it is of a family that the engine knows, with attention and a gated SiLU MLP in every layer.
+
+    Experts that are such MLPs will do, where nothing else belongs to them.
 
     >>> from core.catalog.models import model
     >>> is_runnable(model("llama-3.1-8b"))
@@ -22,15 +24,23 @@ def is_runnable(spec: ModelSpec) -> bool:
 
 
 def _is_plain(layer: Layer) -> bool:
-    mixer, mlp = layer.mixer, layer.feed_forward
+    mixer, part = layer.mixer, layer.feed_forward
     return (
         isinstance(mixer, Attention)
-        and isinstance(mlp, DenseMLP)
-        and layer == Layer(mixer, mlp)
+        and layer == Layer(mixer, part)
         and mixer == Attention(*_shape(mixer))
-        and mlp.gated
-        and mlp.activation in {"silu", "swish"}
+        and (_is_gated(part) if isinstance(part, DenseMLP) else isinstance(part, MoE) and _is_mixture(part))
     )
+
+
+def _is_gated(mlp: DenseMLP) -> bool:
+    return mlp.gated and mlp.activation in {"silu", "swish"}
+
+
+def _is_mixture(part: MoE) -> bool:
+    """Nothing but a router without values of its own and experts without biases."""
+    bare = MoE(part.num_experts, part.experts_per_token, part.expert, normalised=part.normalised)
+    return part == bare and not part.expert.bias and _is_gated(part.expert)
 
 
 def _shape(mixer: Attention) -> tuple[int, int, int, bool, bool, bool, int | None]:

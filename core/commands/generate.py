@@ -8,6 +8,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any, Final, get_args
 
+from core.analytic.experts import expected_reads
 from core.catalog.formats import FORMATS
 from core.commands.arguments import add_formats, real_number, whole_number
 from core.commands.output import write
@@ -16,6 +17,7 @@ from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.engine.models import EMBEDDED
 from core.engine.records import Generation, TokenEvent
 from core.engine.sampling import Sampling
+from core.engine.shape_only import TINY_MOE
 from core.engine.speculation import NUM_GUESSES, ModelSpeculator, NGramSpeculator, Speculator
 from core.engine.waiting import LOG as WAITING
 from core.errors import RequestError
@@ -28,7 +30,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("prompt", metavar="PROMPT", help="the text to answer, or to continue with --raw")
     parser.add_argument(
-        "--model", default=EMBEDDED, help=f"{EMBEDDED}, shape:ID (random weights), or a model's directory"
+        "--model",
+        default=EMBEDDED,
+        help=f"{EMBEDDED}, shape:ID (random weights; {TINY_MOE} has experts), or a model's directory",
     )
     add_formats(parser, FORMATS)
     parser.set_defaults(weights="int4")
@@ -102,6 +106,7 @@ def run(args: Namespace) -> dict[str, Any]:
         "cache": args.cache,
         "device": args.device,
         **(_speculation(generation) if args.speculate else {}),
+        **_experts(engine, generation),
         "notes": _notes(args, generation) if args.speculate else [],
     }
 
@@ -152,6 +157,13 @@ def _speculation(generation: Generation) -> dict[str, Any]:
     }
 
 
+def _experts(engine: Engine, generation: Generation) -> dict[str, Any]:
+    """Experts that the steps read, and how many that was expected to be; nothing for a dense model."""
+    read = sum(step.experts_read for step in generation.steps)
+    expected = sum(float(expected_reads(engine.spec, step.new_tokens)) for step in generation.steps)
+    return {"experts": {"read": read, "expected": expected}} if expected else {}
+
+
 def _notes(args: Namespace, generation: Generation) -> list[str]:
     """What a reader should know of a speculated text."""
     counts = _speculation(generation)["speculation"]
@@ -181,6 +193,7 @@ def render(result: dict[str, Any]) -> str:
         f"first token after {format_seconds(result['ttft_s'])}",
         *([] if rate is None else [f"then {significant(rate)} tokens/s"]),
         *_acceptance(result),
+        *_reads(result),
         f"{format_gib(result['peak_memory_bytes'])} of tensors",
         f"{result['model']}, {result['weights']} weights, {result['kv']} cache ({result['cache']}), "
         f"{result['device']}",
@@ -193,3 +206,10 @@ def _acceptance(result: dict[str, Any]) -> list[str]:
         return []
     counts = result["speculation"]
     return [f"{counts['accepted_tokens']} of {counts['drafted_tokens']} guesses were right"]
+
+
+def _reads(result: dict[str, Any]) -> list[str]:
+    if "experts" not in result:
+        return []
+    counts = result["experts"]
+    return [f"{counts['read']:,} experts read in all layers and steps, {counts['expected']:,.1f} expected"]

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from core.analytic.params import WeightPlan, weight_plan
-from core.catalog.model import ModelSpec
+from core.catalog.model import Layer, ModelSpec, MoE
 from core.engine.attention import AttentionBackend, make_attention
-from core.engine.checkpoint import EMBEDDING, FINAL_NORM, HEAD, LAYER_PARTS, Checkpoint, layer_prefix
+from core.engine.checkpoint import (
+    EMBEDDING,
+    EXPERT_NAMES,
+    FINAL_NORM,
+    HEAD,
+    LAYER_PARTS,
+    Checkpoint,
+    layer_prefix,
+)
 from core.engine.choice import KernelChoices
+from core.engine.feed_forward import MLP, Experts, FeedForward
 from core.engine.kernels import LinearKernel
 from core.engine.linear import DTYPES, byte_linear, make_linear, plain_linear
 from core.engine.quantise import rows8
@@ -57,7 +66,9 @@ class _Parts:
         return self.checkpoint.weights.weight(name).dense().to(self.device, self.dtype)
 
     def linear(self, prefix: str, operator: str, *, bias: bool) -> LinearKernel:
-        names = [prefix + part for part in LAYER_PARTS[operator]]
+        return self.product([prefix + part for part in LAYER_PARTS[operator]], bias=bias)
+
+    def product(self, names: Sequence[str], *, bias: bool) -> LinearKernel:
         source = self.checkpoint.weights
         matrix = stack([source.weight(f"{name}.weight") for name in names])
         offset = torch.cat([source.weight(f"{name}.bias").dense() for name in names]) if bias else None
@@ -66,7 +77,7 @@ class _Parts:
     def block(self, index: int) -> Block:
         spec, prefix = self.checkpoint.spec, layer_prefix(index)
         layer = spec.layers[index]
-        attention, mlp = layer.attention, layer.mlp
+        attention = layer.attention
         norms = (
             [self.vector(f"{prefix}self_attn.{side}_norm.weight") for side in "qk"]
             if attention.qk_norm
@@ -81,10 +92,26 @@ class _Parts:
             self.vector(f"{prefix}post_attention_layernorm.weight"),
             self.linear(prefix, "qkv", bias=attention.qkv_bias),
             self.linear(prefix, "output", bias=attention.output_bias),
-            self.linear(prefix, "gate_up", bias=mlp.bias),
-            self.linear(prefix, "down", bias=mlp.bias),
+            self.feed_forward(prefix, layer),
             *norms,
         )
+
+    def feed_forward(self, prefix: str, layer: Layer) -> FeedForward:
+        part = layer.feed_forward
+        if not isinstance(part, MoE):
+            bias = layer.mlp.bias
+            return MLP(*(self.linear(prefix, name, bias=bias) for name in ("gate_up", "down")))
+        names = EXPERT_NAMES[self.checkpoint.spec.model_type]
+        router = self.vector(f"{prefix}{names.router}.weight")
+        gate_up, down = (
+            [
+                self.product([f"{prefix}{names.experts}.{expert}.{name}" for name in parts], bias=False)
+                for expert in range(part.num_experts)
+            ]
+            for parts in (names.gate_up, names.down)
+        )
+        routed = plain_linear(router, None, self.choices)
+        return Experts(routed, gate_up, down, part.experts_per_token, part.normalised)
 
     def ends(self) -> tuple[EmbeddingTable, LinearKernel]:
         """The input table and the head; one tensor in memory where the plan says so."""
@@ -118,10 +145,10 @@ def tensor_bytes(model: Transformer, spec: ModelSpec, *, tied: bool) -> dict[str
     table = sum(tensor.nbytes for tensor in model.table.tensors)
     counts = {"embedding": {"stored": table, "streamed": table // spec.vocab_size}}
     for block in model.blocks:
-        for operator, size in _block_bytes(block):
+        for operator, stored, streamed in _block_bytes(block):
             entry = counts.setdefault(operator, {"stored": 0, "streamed": 0})
-            entry["stored"] += size
-            entry["streamed"] += size
+            entry["stored"] += stored
+            entry["streamed"] += streamed
     norm, head = model.final_norm_weight.nbytes, model.head.num_bytes
     counts["final_norm"] = {"stored": norm, "streamed": norm}
     counts["lm_head"] = {"stored": 0 if tied else head, "streamed": head}
@@ -130,12 +157,16 @@ def tensor_bytes(model: Transformer, spec: ModelSpec, *, tied: bool) -> dict[str
     }
 
 
-def _block_bytes(block: Block) -> Iterable[tuple[str, int]]:
-    yield "attention_norm", block.attention_norm_weight.nbytes
-    yield "qkv", block.qkv_linear.num_bytes
+def _block_bytes(block: Block) -> Iterable[tuple[str, int, int]]:
+    """Each operator of a layer, the bytes that it keeps, and those that a step of one token reads."""
+    always = {
+        "attention_norm": block.attention_norm_weight.nbytes,
+        "qkv": block.qkv_linear.num_bytes,
+        "output": block.output_linear.num_bytes,
+        "mlp_norm": block.mlp_norm_weight.nbytes,
+    }
     if block.query_norm_weight is not None and block.key_norm_weight is not None:
-        yield "qk_norm", block.query_norm_weight.nbytes + block.key_norm_weight.nbytes
-    yield "output", block.output_linear.num_bytes
-    yield "mlp_norm", block.mlp_norm_weight.nbytes
-    yield "gate_up", block.gate_up_linear.num_bytes
-    yield "down", block.down_linear.num_bytes
+        always["qk_norm"] = block.query_norm_weight.nbytes + block.key_norm_weight.nbytes
+    yield from ((name, size, size) for name, size in always.items())
+    for name, kernels in block.feed_forward.kernels().items():
+        yield name, sum(kernel.num_bytes for kernel in kernels), block.feed_forward.streamed_bytes(name)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from core.catalog.model import Layer, ModelSpec
+from core.catalog.model import DenseMLP, Layer, ModelSpec, MoE
 from core.catalog.runnable import RUNNABLE, is_runnable
 from core.engine.text import TextCodec
 from core.engine.weight import Weight
@@ -22,6 +22,21 @@ LAYER_PARTS: Final[dict[str, tuple[str, ...]]] = {
     "output": ("self_attn.o_proj",),
     "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
     "down": ("mlp.down_proj",),
+}
+
+
+class ExpertNames(NamedTuple):
+    """How a family names a layer's router and experts; an expert's number stands before its projections."""
+
+    router: str
+    experts: str
+    gate_up: tuple[str, str]
+    down: tuple[str]
+
+
+EXPERT_NAMES: Final = {
+    "mixtral": ExpertNames("block_sparse_moe.gate", "block_sparse_moe.experts", ("w1", "w3"), ("w2",)),
+    "qwen3_moe": ExpertNames("mlp.gate", "mlp.experts", ("gate_proj", "up_proj"), ("down_proj",)),
 }
 EMBEDDING: Final = "model.embed_tokens.weight"
 FINAL_NORM: Final = "model.norm.weight"
@@ -63,8 +78,8 @@ def require_runnable(spec: ModelSpec) -> None:
     """
     if not is_runnable(spec):
         raise ConfigError(
-            f"The engine runs {', '.join(RUNNABLE)} models with layers of attention and a gated SiLU MLP; "
-            f"this one is {spec.model_type[:60]} and can only be counted. Choose another model."
+            f"The engine runs {', '.join(RUNNABLE)} models with layers of attention and a gated SiLU MLP or "
+            f"such experts; this one is {spec.model_type[:60]} and can only be counted. Choose another model."
         )
 
 
@@ -81,22 +96,24 @@ def expected_shapes(spec: ModelSpec) -> dict[str, tuple[int, ...]]:
         shapes[HEAD] = table
     for index, layer in enumerate(spec.layers):
         prefix = layer_prefix(index)
-        shapes |= {prefix + name: shape for name, shape in _layer_shapes(layer, spec.hidden_size).items()}
+        own = _layer_shapes(layer, spec.hidden_size) | _expert_shapes(layer, spec)
+        shapes |= {prefix + name: shape for name, shape in own.items()}
     return shapes
 
 
 def _layer_shapes(layer: Layer, hidden: int) -> dict[str, tuple[int, ...]]:
-    attention, width = layer.attention, layer.mlp.intermediate_size
+    attention, part = layer.attention, layer.feed_forward
     query, key = attention.query_features, attention.kv_features
     matrices = {
         "self_attn.q_proj": (query, hidden, attention.qkv_bias),
         "self_attn.k_proj": (key, hidden, attention.qkv_bias),
         "self_attn.v_proj": (key, hidden, attention.qkv_bias),
         "self_attn.o_proj": (hidden, query, attention.output_bias),
-        "mlp.gate_proj": (width, hidden, layer.mlp.bias),
-        "mlp.up_proj": (width, hidden, layer.mlp.bias),
-        "mlp.down_proj": (hidden, width, layer.mlp.bias),
     }
+    if isinstance(part, DenseMLP):
+        width = part.intermediate_size
+        matrices |= dict.fromkeys(("mlp.gate_proj", "mlp.up_proj"), (width, hidden, part.bias))
+        matrices["mlp.down_proj"] = (hidden, width, part.bias)
     shapes: dict[str, tuple[int, ...]] = {
         "input_layernorm.weight": (hidden,),
         "post_attention_layernorm.weight": (hidden,),
@@ -107,6 +124,20 @@ def _layer_shapes(layer: Layer, hidden: int) -> dict[str, tuple[int, ...]]:
         shapes[f"{name}.weight"] = (rows, columns)
         if has_bias:
             shapes[f"{name}.bias"] = (rows,)
+    return shapes
+
+
+def _expert_shapes(layer: Layer, spec: ModelSpec) -> dict[str, tuple[int, ...]]:
+    """The router and the experts of a layer that has them."""
+    part = layer.feed_forward
+    if not isinstance(part, MoE):
+        return {}
+    names, hidden, width = EXPERT_NAMES[spec.model_type], spec.hidden_size, part.expert.intermediate_size
+    shapes: dict[str, tuple[int, ...]] = {f"{names.router}.weight": (part.num_experts, hidden)}
+    for expert in range(part.num_experts):
+        prefix = f"{names.experts}.{expert}."
+        shapes |= {f"{prefix}{name}.weight": (width, hidden) for name in names.gate_up}
+        shapes |= {f"{prefix}{name}.weight": (hidden, width) for name in names.down}
     return shapes
 
 

@@ -265,8 +265,11 @@ class Engine:
         return {
             "qkv": block.qkv_linear.name,
             "output": block.output_linear.name,
-            "gate_up": block.gate_up_linear.name,
-            "down": block.down_linear.name,
+            **{
+                name: kernels[0].name
+                for each in self.model.blocks
+                for name, kernels in each.feed_forward.kernels().items()
+            },
             "lm_head": self.model.head.name,
         }
 
@@ -290,4 +293,5 @@ class Engine:
     def _step_bytes(self) -> StepBytes:
         counts = {name: entry["weight_streamed_bytes"] for name, entry in self.tensor_bytes().items()}
         row = counts.pop("embedding")
-        return StepBytes(sum(counts.values()), row)
+        # Which experts a step reads is known when it has run; it counts them itself.
+        return StepBytes(sum(size for name, size in counts.items() if not name.startswith("experts")), row)

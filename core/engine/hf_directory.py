@@ -60,7 +60,7 @@ class SafetensorsFiles:
 
 
 def read_directory(directory: Path) -> Checkpoint:
-    """Read a Llama- or Qwen-shaped model from its directory.
+    """Read a Llama-, Qwen- or Mixtral-shaped model from its directory.
 
     Raises:
         CheckpointError: a file is missing, cut short, or does not fit the config.

@@ -14,12 +14,16 @@ from core.engine.clock import StepClock
 from core.engine.kv_cache import KVPool
 from core.engine.runner import StepRunner
 from core.engine.sampling import Chooser
+from core.engine.transformer import Pass
 from core.errors import CheckpointError
 
 
 @dataclass(frozen=True, slots=True)
 class StepBytes:
-    """Parameters that a step reads: those read whatever it works on, and one row of the table a token."""
+    """Parameters that a step reads: those read whatever it works on, and one row of the table a token.
+
+    Experts are in neither: a pass counts those that it reads.
+    """
 
     fixed: int
     per_token: int
@@ -83,23 +87,22 @@ class Stepper:
             for (sequence, count), span in zip(plan, batch.spans, strict=True)
         ]
         self.peak_activation_bytes = max(self.peak_activation_bytes, values.num_bytes)
-        record = self._record(label, batch, pool, times_s)
+        record = self._record(label, values, times_s)
         if not drafted:
             return settled, record
         accepted = sum(len(new) - 1 for new in settled if new)
         return settled, replace(record, drafted_tokens=drafted, accepted_tokens=accepted)
 
-    def _record(
-        self, label: StepLabel, batch: Batch, pool: KVPool, times_s: tuple[float, float]
-    ) -> StepRecord:
-        read_bytes, write_bytes = pool.traffic_bytes(_slots_read(self.spec, batch), batch.new_tokens)
+    def _record(self, label: StepLabel, values: Pass, times_s: tuple[float, float]) -> StepRecord:
+        batch, fixed = values.batch, self._weights.fixed + values.expert_bytes
+        read_bytes, write_bytes = values.pool.traffic_bytes(_slots_read(self.spec, batch), batch.new_tokens)
         return StepRecord(
             index=label.index,
             kind=label.kind,
             num_sequences=len(batch.spans),
             new_tokens=batch.new_tokens,
             context_tokens=batch.context_tokens,
-            weight_bytes=self._weights.fixed + self._weights.per_token * batch.new_tokens,
+            weight_bytes=fixed + self._weights.per_token * batch.new_tokens,
             kv_read_bytes=read_bytes,
             kv_write_bytes=write_bytes,
             pages_used=label.pages_used,
@@ -109,6 +112,7 @@ class Stepper:
             num_waiting=label.num_waiting,
             num_preempted=label.num_preempted,
             shared_tokens=label.shared_tokens,
+            experts_read=values.experts_read,
         )
 
 

@@ -21,6 +21,7 @@ from core.catalog.model import Layer
 from core.engine import native
 from core.engine.attention import AttentionBackend
 from core.engine.batch import Batch
+from core.engine.feed_forward import FeedForward, Routing
 from core.engine.kernels import LinearKernel
 from core.engine.kv_cache import KVPool
 from core.engine.rope import RopeTable, turn
@@ -30,7 +31,10 @@ from core.engine.table import EmbeddingTable
 class Pass:
     """The values that flow through one forward pass; each operator replaces some of them."""
 
-    __slots__ = ("batch", "cosine", "hidden", "logits", "normed", "pool", "qkv", "sine", "wide")
+    __slots__ = (
+        *("batch", "cosine", "hidden", "logits", "normed", "pool", "qkv", "sine", "wide"),
+        *("expert_bytes", "experts_read", "routing"),
+    )
 
     batch: Batch
     pool: KVPool
@@ -41,10 +45,13 @@ class Pass:
     cosine: Tensor  # [T, 1, D]
     sine: Tensor
     logits: Tensor  # [B, V]
+    routing: Routing  # of the last layer with experts
 
     def __init__(self, batch: Batch, pool: KVPool) -> None:
         self.batch = batch
         self.pool = pool
+        #: Different experts that were read, summed over the layers, and the bytes of their matrices.
+        self.experts_read = self.expert_bytes = 0
 
     @property
     def num_bytes(self) -> int:
@@ -69,15 +76,14 @@ class Block:
     mlp_norm_weight: Tensor
     qkv_linear: LinearKernel
     output_linear: LinearKernel
-    gate_up_linear: LinearKernel
-    down_linear: LinearKernel
+    feed_forward: FeedForward
     query_norm_weight: Tensor | None = None
     key_norm_weight: Tensor | None = None
 
     def operators(self) -> list[Operator]:
         """The layer's operators in the order in which they run."""
         norm = [] if self.query_norm_weight is None else [self.qk_norm]
-        methods = [
+        first = [
             self.attention_norm,
             self.qkv,
             *norm,
@@ -87,12 +93,12 @@ class Block:
             self.output,
             self.attention_residual,
             self.mlp_norm,
-            self.gate_up,
-            self.activation,
-            self.down,
-            self.mlp_residual,
         ]
-        return [(method.__name__, method) for method in methods]
+        return [
+            *((method.__name__, method) for method in first),
+            *self.feed_forward.operators(),
+            ("mlp_residual", self.mlp_residual),
+        ]
 
     def attention_norm(self, x: Pass) -> None:
         """Scale each token to unit size."""
@@ -141,19 +147,6 @@ class Block:
     def mlp_norm(self, x: Pass) -> None:
         """Scale each token to unit size."""
         x.normed = rms_norm(x.hidden, self.mlp_norm_weight, self.eps)
-
-    def gate_up(self, x: Pass) -> None:
-        """Gate and up projections, in one product."""
-        x.wide = self.gate_up_linear(x.normed)
-
-    def activation(self, x: Pass) -> None:
-        """``silu(gate) * up``."""
-        gate, up = x.wide.chunk(2, dim=-1)
-        x.wide = functional.silu(gate).mul_(up)
-
-    def down(self, x: Pass) -> None:
-        """Back to the width of the stream."""
-        x.normed = self.down_linear(x.wide)
 
     def mlp_residual(self, x: Pass) -> None:
         """Add to the stream."""

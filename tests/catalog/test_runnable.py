@@ -46,8 +46,24 @@ def test_so_is_a_llama_with_what_the_engine_lacks(change: dict[str, object]) -> 
     assert not runnable.is_runnable(read_config({**LLAMA, **change}))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden_act": "gelu"},
+        {"model_type": "granitemoe"},
+        {"model_type": "qwen2_moe"},
+        {"model_type": "gpt_oss"},
+    ],
+)
+def test_so_is_a_mixture_with_more_than_a_router_and_gated_experts(change: dict[str, object]) -> None:
+    mixture = {**LLAMA, "model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
+    assert runnable.is_runnable(read_config(mixture))
+    assert not runnable.is_runnable(read_config({**mixture, **change}))
+
+
 def test_every_offered_model_has_shapes_and_no_other_is_offered() -> None:
-    assert {catalogue()[key].model_type for key in runnable_ids()} == {"llama", "mistral", "qwen2", "qwen3"}
+    offered = {"llama", "mistral", "qwen2", "qwen3", "mixtral", "qwen3_moe"}
+    assert {catalogue()[key].model_type for key in runnable_ids()} == offered
     for key in runnable_ids():
         assert expected_shapes(model(key))["model.embed_tokens.weight"][1] == model(key).hidden_size
 

@@ -49,6 +49,16 @@ def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture
     assert result["tokens_per_s"] == pytest.approx(1 / result["tpot_s"])
 
 
+def test_experts_that_were_read_stand_beside_those_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["hi", "--raw", "--model", "shape:tiny-moe", "--threads", "1", "--max-tokens", "1"]
+    result = as_json(capsys, *arguments)
+    assert set(result) == KEYS | {"experts"}
+    assert result["experts"]["expected"] == pytest.approx(6 * (8 - 8 * (6 / 8) ** 2))
+    assert 6 * 2 <= result["experts"]["read"] <= 6 * 4
+    assert main(["generate", *arguments]) == 0
+    assert "experts read in all layers and steps, 21.0 expected" in capsys.readouterr().out
+
+
 def test_a_single_token_has_no_rate(capsys: pytest.CaptureFixture[str]) -> None:
     result = as_json(capsys, "hi", *SHAPE, "--max-tokens", "1")
     assert (result["tpot_s"], result["tokens_per_s"]) == (None, None)

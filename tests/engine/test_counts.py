@@ -62,6 +62,19 @@ SPECS = {
         }
     ),
     "qwen3, wide heads": read_config({**SIZES, "model_type": "qwen3", "head_dim": 32}),
+    "mixtral": read_config(
+        {**SIZES, "model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
+    ),
+    "qwen3 experts, a dense layer": read_config(
+        {
+            **SIZES,
+            "model_type": "qwen3_moe",
+            "num_experts": 6,
+            "num_experts_per_tok": 3,
+            "moe_intermediate_size": 32,
+            "mlp_only_layers": [1],
+        }
+    ),
 }
 KV = [record.id for record in FORMATS.values() if "kv" in record.uses]
 WEIGHTS = [record.id for record in FORMATS.values() if "weights" in record.uses]

@@ -12,11 +12,15 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
     PreTrainedModel,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
 )
 
 SIZES: dict[str, Any] = {
@@ -39,6 +43,12 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 16,
 }
+EXPERTS: dict[str, Any] = {
+    "num_experts": 6,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 48,
+    "head_dim": 16,
+}
 TEMPLATE = (
     "{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}[assistant] {% endif %}"
@@ -60,6 +70,13 @@ MODELS: dict[str, Callable[[], PreTrainedModel]] = {
     "qwen3, tied": lambda: Qwen3ForCausalLM(Qwen3Config(**SIZES, tie_word_embeddings=True, head_dim=16)),
     "qwen3, untied, wide heads": lambda: Qwen3ForCausalLM(
         Qwen3Config(**SIZES, tie_word_embeddings=False, head_dim=32)
+    ),
+    "mixtral": lambda: MixtralForCausalLM(MixtralConfig(**SIZES, num_local_experts=5, num_experts_per_tok=2)),
+    "qwen3 experts, shares of the picked": lambda: Qwen3MoeForCausalLM(
+        Qwen3MoeConfig(**SIZES, **EXPERTS, norm_topk_prob=True, tie_word_embeddings=True)
+    ),
+    "qwen3 experts, shares of all, a dense layer": lambda: Qwen3MoeForCausalLM(
+        Qwen3MoeConfig(**SIZES, **EXPERTS, norm_topk_prob=False, mlp_only_layers=[1])
     ),
 }
 

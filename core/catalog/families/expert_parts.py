@@ -30,7 +30,14 @@ def experts(
             "Correct the config."
         )
     expert = dense(fields, key=key)
-    return MoE(number, chosen, expert, shared, router_values=number if router == "bias" else 0)
+    return MoE(
+        number,
+        chosen,
+        expert,
+        shared,
+        router_values=number if router == "bias" else 0,
+        normalised=fields.flag("norm_topk_prob", default=False),
+    )
 
 
 def shared_experts(fields: Fields, width: int) -> DenseMLP | None:

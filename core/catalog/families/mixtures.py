@@ -52,13 +52,13 @@ def _full(fields: Fields) -> list[str]:
 
 
 def mixtral(fields: Fields) -> Decoder:
-    """Mixtral: no biases; the experts' width is the config's intermediate size."""
+    """Mixtral: no biases; the experts' width is the config's intermediate size, their shares add up to 1."""
     bias = fields.flag("attention_bias", default=False)  # Granite
     return mixture(
         fields,
         kinds(fields, all_sliding),
         lambda at, _: attention(at, qkv_bias=bias, output_bias=bias),
-        lambda at: experts(at, key="intermediate_size"),
+        lambda at: replace(experts(at, key="intermediate_size"), normalised=True),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -27,12 +28,14 @@ class Server:
     Attributes:
         now: steps so far, those in which nobody could run included. steps: what each of them did.
         runs: all requests, in the order in which they were submitted.
+        watch: called after each step with its record and those who hold pages, before pages are given back.
     """
 
     def __init__(self, engine: Engine, pool: KVPool, scheduler: Scheduler) -> None:
         self.now = 0
         self.steps: list[StepRecord] = []
         self.runs: list[Run] = []
+        self.watch: Callable[[StepRecord, list[Run]], None] | None = None
         self._engine, self._pool, self._scheduler = engine, pool, scheduler
         self._speculator = scheduler.serving.speculator
         self._coming: list[tuple[int, int, Run]] = []  # a heap, by arrival and order
@@ -108,6 +111,8 @@ class Server:
         work = [(run.sequence, tokens) for run, tokens in plan.items]
         chosen, record = self._engine.stepper.step(work, self._pool, samplers, label)
         self.steps.append(record)
+        if self.watch is not None:
+            self.watch(record, scheduler.running)
         for (run, _), tokens in zip(plan.items, chosen, strict=True):
             self._commit(run, tokens, record)
         return record

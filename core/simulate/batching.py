@@ -1,7 +1,7 @@
-"""Batching in whole numbers: which requests share which steps, and how many pages they hold.
+"""Batching in whole numbers: which requests share which steps, and which pages they hold.
 
-The same trace, policy and memory give the same steps as the engine takes, count for count; only times are
-not known here. No pages are shared, not even a preempted request's own with itself (``Serving.share``).
+The same trace, policy and memory give the same steps as the engine takes, count for count and page for
+page; only times are not known here.
 """
 
 from __future__ import annotations
@@ -13,15 +13,23 @@ from dataclasses import dataclass, field
 from core.analytic.batching_policy import Continuous, Policy, Queue
 from core.analytic.step_record import PREFILL_TOKENS, StepKind
 from core.errors import RequestError
+from core.simulate.paging import SHARED, Content, Held, Pages
+
+#: The pages of each request that holds some, by its index.
+Tables = tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request of a trace: its prompt, its answer (1 token or more), and the step before which it comes."""
+    """A request of a trace: its prompt, its answer (1 token or more), and the step before which it comes.
+
+    ``shared_tokens`` of its prompt are the same for all requests, and what follows is its own.
+    """
 
     prompt_tokens: int
     new_tokens: int
     step: int = 0
+    shared_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,7 @@ class Batching:
         num_pages, page_tokens: the cache; one page for a whole sequence is a contiguous cache.
         policy: when those that wait may join. max_sequences: the most that may run at once.
         step_tokens: the most tokens that a step computes.
+        share: look for pages that already hold the beginning of a request, as ``Serving.share``.
     """
 
     num_pages: int
@@ -39,6 +48,7 @@ class Batching:
     policy: Policy = field(default_factory=Continuous)
     max_sequences: int = 8
     step_tokens: int = PREFILL_TOKENS
+    share: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,9 @@ class SimulatedStep:
 
     Attributes:
         now: when it ran; steps in which nobody could run are left out. requests: who took part, as
-            indices into the trace.
+            indices into the trace. reading: those of them who read a prompt, or compute again.
+        tables: the pages of each request that holds some, by index; its block table.
+        held_tokens: tokens that lie in these pages at the end of the step, by index.
     """
 
     now: int
@@ -59,6 +71,10 @@ class SimulatedStep:
     pages_free: int
     num_waiting: int
     num_preempted: int
+    shared_tokens: int = 0
+    reading: tuple[int, ...] = ()
+    tables: Tables = ()
+    held_tokens: tuple[tuple[int, int], ...] = ()
 
     @property
     def num_sequences(self) -> int:
@@ -72,7 +88,7 @@ class _Request:
     arrival: Arrival
     cached: int = 0
     written: int = 0
-    pages: int = 0
+    held: Held = field(default_factory=Held)
     recomputes: bool = False
 
     @property
@@ -82,6 +98,11 @@ class _Request:
     @property
     def is_reading(self) -> bool:
         return self.recomputes or not self.written
+
+    def contents(self, tokens: int, page_tokens: int) -> list[Content]:
+        """What its full pages hold, among its first ``tokens``."""
+        shared = self.arrival.shared_tokens // page_tokens
+        return [(SHARED if place < shared else self.index, place) for place in range(tokens // page_tokens)]
 
 
 def simulate(trace: Sequence[Arrival], batching: Batching) -> list[SimulatedStep]:
@@ -109,7 +130,7 @@ class _Simulation:
         self.coming = deque(sorted(requests, key=lambda request: request.arrival.step))
         self.waiting: deque[_Request] = deque()
         self.running: list[_Request] = []
-        self.free = batching.num_pages
+        self.pages = Pages(batching.num_pages, batching.page_tokens)
 
     def steps(self) -> Iterator[SimulatedStep]:
         now = 0
@@ -120,10 +141,9 @@ class _Simulation:
                 self.waiting.append(self.coming.popleft())
             opens = self.batching.policy.admits(self._queue(now))
             work, preempted = self._continue()
-            if opens and not preempted:
-                self._admit(work)
+            shared = self._admit(work) if opens and not preempted else 0
             if work:
-                yield self._step(now, work, preempted)
+                yield self._step(now, work, preempted, shared)
                 self._commit(work)
             now += 1
 
@@ -145,57 +165,72 @@ class _Simulation:
                 place += 1
             else:
                 victim = self.running.pop()
-                self.free += victim.pages
-                victim.pages = victim.cached = 0
+                self.pages.release(victim.held)
+                victim.cached = 0
                 victim.recomputes = True
                 self.waiting.appendleft(victim)
                 preempted += 1
         return work, preempted
 
-    def _admit(self, work: dict[int, tuple[_Request, int]]) -> None:
+    def _admit(self, work: dict[int, tuple[_Request, int]]) -> int:
+        """Let those that wait in while there is room; the tokens that they found in others' pages."""
         budget = self.batching.step_tokens - sum(tokens for _, tokens in work.values())
+        shared = 0
         while self.waiting and budget and len(self.running) < self.batching.max_sequences:
             request = self.waiting[0]
+            if self.batching.share:  # the last token is left out, since what follows it is wanted
+                known = request.contents(request.pending - 1, self.batching.page_tokens)
+                request.cached = self.pages.match(request.held, known)
             tokens = min(request.pending, budget)
             if not self._hold(request, tokens):
+                self.pages.release(request.held)
+                request.cached = 0
                 break
             self.running.append(self.waiting.popleft())
             work[request.index] = request, tokens
             budget -= tokens
+            shared += request.cached
+        return shared
 
     def _hold(self, request: _Request, tokens: int) -> bool:
         """Give a request the pages for so many more tokens, if they are free."""
-        needed = -(-(request.cached + tokens) // self.batching.page_tokens) - request.pages
-        if needed > self.free:
-            return False
-        self.free -= needed
-        request.pages += needed
-        return True
+        return self.pages.extend(request.held, request.cached + tokens)
 
-    def _step(self, now: int, work: dict[int, tuple[_Request, int]], preempted: int) -> SimulatedStep:
+    def _step(
+        self, now: int, work: dict[int, tuple[_Request, int]], preempted: int, shared: int
+    ) -> SimulatedStep:
         reading = {request.is_reading for request, _ in work.values()}
+        free = self.pages.num_free
         return SimulatedStep(
             now=now,
             kind="mixed" if len(reading) > 1 else "prefill" if True in reading else "decode",
             requests=tuple(work),
             new_tokens=sum(tokens for _, tokens in work.values()),
             context_tokens=sum(request.cached + tokens for request, tokens in work.values()),
-            pages_used=self.batching.num_pages - self.free,
-            pages_free=self.free,
+            pages_used=self.batching.num_pages - free,
+            pages_free=free,
             num_waiting=len(self.waiting),
             num_preempted=preempted,
+            shared_tokens=shared,
+            reading=tuple(index for index, (request, _) in work.items() if request.is_reading),
+            tables=tuple((request.index, tuple(request.held.pages)) for request in self.running),
+            held_tokens=tuple(
+                (request.index, request.cached + (work[request.index][1] if request.index in work else 0))
+                for request in self.running
+            ),
         )
 
     def _commit(self, work: dict[int, tuple[_Request, int]]) -> None:
         for request, tokens in work.values():
             request.cached += tokens
+            self.pages.publish(request.held, request.contents(request.cached, self.batching.page_tokens))
             if request.pending:
                 continue
             request.written += 1
             request.recomputes = False
             if request.written == request.arrival.new_tokens:
                 self.running.remove(request)
-                self.free += request.pages
+                self.pages.release(request.held)
 
 
 def _check(trace: Sequence[Arrival], batching: Batching) -> None:

@@ -14,8 +14,15 @@ from core.errors import RequestError
 from core.simulate.batching import Arrival, Batching, SimulatedStep, simulate
 
 POLICY = st.sampled_from([*POLICIES.values(), Dynamic(2)])
-TRACE = st.lists(
-    st.builds(Arrival, st.integers(1, 12), st.integers(1, 9), st.integers(0, 15)), min_size=1, max_size=7
+OWN = st.lists(
+    st.builds(Arrival, st.integers(1, 12), st.integers(1, 7), st.integers(0, 12)), min_size=1, max_size=6
+)
+TRACE = st.builds(
+    lambda own, shared: [
+        replace(a, prompt_tokens=shared + a.prompt_tokens, shared_tokens=shared) for a in own
+    ],
+    OWN,
+    st.sampled_from([0, 0, 3, 8]),
 )
 COUNTS = (
     "kind",
@@ -26,6 +33,7 @@ COUNTS = (
     "pages_free",
     "num_waiting",
     "num_preempted",
+    "shared_tokens",
 )
 
 
@@ -40,6 +48,12 @@ def counts(step: object) -> list[object]:
     return [getattr(step, name) for name in COUNTS]
 
 
+def prompt(arrival: Arrival, index: int) -> list[int]:
+    """A shared beginning, then tokens of its own from the first on."""
+    own = arrival.prompt_tokens - arrival.shared_tokens
+    return [7] * arrival.shared_tokens + [100 + index] + [20 + index] * (own - 1)
+
+
 @pytest.mark.torch
 @settings(max_examples=40, deadline=None)
 @given(
@@ -51,6 +65,7 @@ def counts(step: object) -> list[object]:
         policy=POLICY,
         max_sequences=st.integers(1, 4),
         step_tokens=st.sampled_from([1, 3, 8, 64]),
+        share=st.booleans(),
     ),
 )
 def test_the_engine_takes_exactly_these_steps(trace: list[Arrival], batching: Batching) -> None:
@@ -61,29 +76,39 @@ def test_the_engine_takes_exactly_these_steps(trace: list[Arrival], batching: Ba
     page_tokens = batching.page_tokens
     batching = replace(batching, num_pages=-(-longest // page_tokens) + batching.num_pages)
     asked = [
-        Request(list(range(arrival.prompt_tokens)), arrival.new_tokens, arrival=arrival.step)
-        for arrival in trace
+        Request(prompt(arrival, index), arrival.new_tokens, arrival=arrival.step)
+        for index, arrival in enumerate(trace)
     ]
     serving = Serving(
         batching.policy,
         batching.max_sequences,
         batching.step_tokens,
         cache_tokens=batching.num_pages * page_tokens,
-        share=False,
+        share=batching.share,
     )
-    service = engine(page_tokens).serve(asked, serving)
+    engine(page_tokens).reserve(1)  # pages of an earlier trace are forgotten
+    server = engine(page_tokens).server(serving, longest)
+    tables: list[Any] = []
+    server.watch = lambda _, running: tables.append(
+        [(server.runs.index(run), tuple(run.sequence.table.pages)) for run in running]
+    )
+    for request in asked:
+        server.submit(request)
+    while not server.is_done:
+        server.step()
     steps = simulate(trace, batching)
-    assert [counts(step) for step in steps] == [counts(step) for step in service.steps]
-    for index, generation in enumerate(service.generations):
+    assert [counts(step) for step in steps] == [counts(step) for step in server.steps]
+    assert [list(step.tables) for step in steps] == tables, "the same pages, in the same places"
+    for index, run in enumerate(server.runs):
         mine = [number for number, step in enumerate(steps) if index in step.requests]
-        assert mine == [step.index for step in generation.steps]
+        assert mine == [step.index for step in run.steps]
 
 
 @given(trace=TRACE, policy=POLICY, room=st.integers(0, 6))
 def test_every_token_is_written_and_no_page_is_lost(trace: list[Arrival], policy: Policy, room: int) -> None:
-    steps = simulate(trace, Batching(num_pages=11 + room, page_tokens=2, policy=policy, max_sequences=3))
+    steps = simulate(trace, Batching(num_pages=15 + room, page_tokens=2, policy=policy, max_sequences=3))
     assert sum(step.new_tokens for step in steps) >= sum(a.prompt_tokens + a.new_tokens - 1 for a in trace)
-    assert all(step.pages_used + step.pages_free == 11 + room for step in steps)
+    assert all(step.pages_used + step.pages_free == 15 + room for step in steps)
     assert all(one.now < other.now for one, other in itertools.pairwise(steps))
 
 

@@ -28,14 +28,15 @@ class Server:
     Attributes:
         now: steps so far, those in which nobody could run included. steps: what each of them did.
         runs: all requests, in the order in which they were submitted.
-        watch: called after each step with its record and those who hold pages, before pages are given back.
+        watch: called after each step with its record, those who took part and those who hold pages, before
+            any page is given back.
     """
 
     def __init__(self, engine: Engine, pool: KVPool, scheduler: Scheduler) -> None:
         self.now = 0
         self.steps: list[StepRecord] = []
         self.runs: list[Run] = []
-        self.watch: Callable[[StepRecord, list[Run]], None] | None = None
+        self.watch: Callable[[StepRecord, list[Run], list[Run]], None] | None = None
         self._engine, self._pool, self._scheduler = engine, pool, scheduler
         self._speculator = scheduler.serving.speculator
         self._coming: list[tuple[int, int, Run]] = []  # a heap, by arrival and order
@@ -112,7 +113,7 @@ class Server:
         chosen, record = self._engine.stepper.step(work, self._pool, samplers, label)
         self.steps.append(record)
         if self.watch is not None:
-            self.watch(record, scheduler.running)
+            self.watch(record, [run for run, _ in plan.items], scheduler.running)
         for (run, _), tokens in zip(plan.items, chosen, strict=True):
             self._commit(run, tokens, record)
         return record

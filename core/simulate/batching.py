@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from core.analytic.batching_policy import Continuous, Policy, Queue
 from core.analytic.step_record import PREFILL_TOKENS, StepKind
@@ -105,12 +106,15 @@ class _Request:
         return [(SHARED if place < shared else self.index, place) for place in range(tokens // page_tokens)]
 
 
-def simulate(trace: Sequence[Arrival], batching: Batching) -> list[SimulatedStep]:
+def simulate(
+    trace: Sequence[Arrival], batching: Batching, most_steps: int | None = None
+) -> list[SimulatedStep]:
     """The steps that serve a trace.
 
     Args:
         trace: the requests, in the order in which they queue where they come at once.
         batching: policy and memory.
+        most_steps: go no further than this; to the end if None.
 
     Raises:
         RequestError: a request does not fit the cache by itself.
@@ -120,7 +124,7 @@ def simulate(trace: Sequence[Arrival], batching: Batching) -> list[SimulatedStep
     [('prefill', 1, 2), ('mixed', 2, 4), ('decode', 1, 3)]
     """
     _check(trace, batching)
-    return list(_Simulation(trace, batching).steps())
+    return list(islice(_Simulation(trace, batching).steps(), most_steps))
 
 
 class _Simulation:

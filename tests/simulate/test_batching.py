@@ -89,7 +89,7 @@ def test_the_engine_takes_exactly_these_steps(trace: list[Arrival], batching: Ba
     engine(page_tokens).reserve(1)  # pages of an earlier trace are forgotten
     server = engine(page_tokens).server(serving, longest)
     tables: list[Any] = []
-    server.watch = lambda _, running: tables.append(
+    server.watch = lambda _, __, running: tables.append(
         [(server.runs.index(run), tuple(run.sequence.table.pages)) for run in running]
     )
     for request in asked:

@@ -11,8 +11,11 @@ from typing import Any, Final
 
 from core.lab.worker.engines import EngineShelf
 from core.lab.worker.loop import JobContext
+from core.lab.worker.serve_job import serve_trace
 
 Experimenter = Callable[[JobContext, dict[str, Any], EngineShelf], dict[str, Any]]
 
 #: Kind (``core.lab.experiment.KINDS``) -> what does it.
-EXPERIMENTS: Final[Mapping[str, Experimenter]] = {}
+EXPERIMENTS: Final[Mapping[str, Experimenter]] = {
+    "serve-trace": serve_trace,
+}

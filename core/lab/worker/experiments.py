@@ -12,10 +12,12 @@ from typing import Any, Final
 from core.lab.worker.engines import EngineShelf
 from core.lab.worker.loop import JobContext
 from core.lab.worker.serve_job import serve_trace
+from core.lab.worker.speculate_job import speculate
 
 Experimenter = Callable[[JobContext, dict[str, Any], EngineShelf], dict[str, Any]]
 
 #: Kind (``core.lab.experiment.KINDS``) -> what does it.
 EXPERIMENTS: Final[Mapping[str, Experimenter]] = {
     "serve-trace": serve_trace,
+    "speculate": speculate,
 }

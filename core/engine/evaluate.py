@@ -27,10 +27,33 @@ from core.errors import CheckpointError, RequestError
 
 #: Tokens of a window: long enough that most tokens see some context, short enough for small machines.
 WINDOW: Final = 256
-#: Rows whose distributions are held in 64-bit numbers at a time.
+#: Rows that are compared at a time.
 _ROWS: Final = 32
+#: Logits that differ by more are compared in 64 bits.
+_FAR: Final = 60.0
 #: Called before each window and after the last with how many are done; it may raise to stop.
 OnWindow = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What the others are compared with.
+
+    Attributes:
+        cut: the windows. logits: of each, [T, V]; they take ``tokens * V * 4`` bytes.
+        nll: of every predicted token, in nats, all windows one after the other.
+    """
+
+    cut: list[list[int]]
+    logits: list[Tensor]
+    nll: Tensor
+
+    @classmethod
+    def read(cls, engine: Engine, cut: list[list[int]], on_window: OnWindow | None = None) -> Reference:
+        """Read every window with the engine that is the reference."""
+        kept = [logits(engine, window) for window in _told(cut, on_window)]
+        nll = [token_nll(found, window) for found, window in zip(kept, cut, strict=True)]
+        return cls(cut, kept, torch.cat(nll))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +61,12 @@ class TokenScores:
     """One number for each predicted token.
 
     Attributes:
-        nll: minus the log of the probability that the token had, in nats. agrees: whether the likeliest token
-            is the reference's. kl: ``sum p (log p - log q)`` in nats, p the reference's distribution.
+        nll_change: what minus the log of its probability grew by, in nats.
+        agrees: whether the likeliest token is the reference's.
+        kl: ``sum p (log p - log q)`` in nats, p the reference's distribution.
     """
 
-    nll: Tensor
+    nll_change: Tensor
     agrees: Tensor
     kl: Tensor
 
@@ -129,37 +153,22 @@ def logits(engine: Engine, ids: Sequence[int]) -> Tensor:
     return found
 
 
-def reference_logits(
-    engine: Engine, cut: Sequence[Sequence[int]], on_window: OnWindow | None = None
-) -> list[Tensor]:
-    """The logits of every window, to be compared with; they take ``tokens * V * 4`` bytes."""
-    return [logits(engine, window) for window in _told(cut, on_window)]
-
-
-def evaluate(
-    engine: Engine,
-    cut: Sequence[Sequence[int]],
-    reference: Sequence[Tensor],
-    on_window: OnWindow | None = None,
-) -> Evaluation:
-    """Read the windows and compare each prediction with the reference's.
+def evaluate(engine: Engine, reference: Reference, on_window: OnWindow | None = None) -> Evaluation:
+    """Read the reference's windows and compare each prediction with its own.
 
     Args:
         engine: with the formats to judge.
-        cut: the windows.
-        reference: logits of each, [T, V].
+        reference: what to compare with.
         on_window: told of the progress; what it raises ends the evaluation.
     """
-    scores: list[TokenScores] = []
-    before: list[Tensor] = []
-    for index, window in enumerate(_told(cut, on_window)):
-        scores.append(score(logits(engine, window), reference[index], window))
-        before.append(token_nll(reference[index], window))
-    nll, kl = torch.cat([part.nll for part in scores]), torch.cat([part.kl for part in scores])
-    change = nll - torch.cat(before)
+    scores = [
+        score(logits(engine, window), reference.logits[index], window)
+        for index, window in enumerate(_told(reference.cut, on_window))
+    ]
+    change, kl = (torch.cat([getattr(part, name) for part in scores]) for name in ("nll_change", "kl"))
     return Evaluation(
-        tokens=nll.shape[0],
-        nll=nll.mean().item(),
+        tokens=change.shape[0],
+        nll=(reference.nll + change).mean().item(),
         nll_change=change.mean().item(),
         nll_change_error=_standard_error(change),
         kl=kl.mean().item(),
@@ -170,29 +179,44 @@ def evaluate(
 
 
 def score(found: Tensor, reference: Tensor, window: Sequence[int]) -> TokenScores:
-    """Compare the predictions of one window, both [T, V]; the last row predicts nothing that is known."""
+    """Compare the predictions of one window, both [T, V]; the last row predicts nothing that is known.
+
+    With d the difference of the logits, ``log sum exp`` differs by ``z = log1p(sum p expm1(-d))``, the
+    divergence is ``sum p d + z``, and a token's nll grows by its own d + z. Written so, two nearly equal
+    distributions are told apart in 32-bit numbers.
+    """
     parts = []
-    for start in range(0, len(window) - 1, _ROWS):
-        rows = slice(start, min(start + _ROWS, len(window) - 1))
-        ours, theirs = (part[rows].double().log_softmax(dim=-1) for part in (found, reference))
-        agrees = found[rows].argmax(dim=-1) == reference[rows].argmax(dim=-1)
-        # A divergence is never negative; rounding of its sum may make it so by 1e-17.
-        kl = (theirs.exp() * (theirs - ours)).sum(dim=-1).clamp_(min=0)
-        parts.append(TokenScores(_picked(ours, window, rows), agrees, kl))
-    return TokenScores(
-        *(torch.cat([getattr(part, name) for part in parts]) for name in ("nll", "agrees", "kl"))
-    )
+    for rows in _chunks(window):
+        ours, theirs = found[rows], reference[rows]
+        agrees = ours.argmax(dim=-1) == theirs.argmax(dim=-1)
+        difference = theirs - ours
+        if difference.abs().max() > _FAR:  # beyond what an exponential of 32 bits can hold
+            difference, theirs = difference.double(), theirs.double()
+        p = theirs.softmax(dim=-1)
+        moved = torch.log1p((p * torch.expm1(-difference)).sum(dim=-1, dtype=torch.float64))
+        kl = ((p * difference).sum(dim=-1, dtype=torch.float64) + moved).clamp_(min=0)
+        parts.append(TokenScores(_picked(difference, window, rows) + moved, agrees, kl))
+    names = ("nll_change", "agrees", "kl")
+    return TokenScores(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
 
 
 def token_nll(found: Tensor, window: Sequence[int]) -> Tensor:
     """Minus the log probability of each token but the first, in nats; [T - 1]."""
-    chunks = [slice(start, min(start + _ROWS, len(window) - 1)) for start in range(0, len(window) - 1, _ROWS)]
-    return torch.cat([_picked(found[rows].double().log_softmax(dim=-1), window, rows) for rows in chunks])
+    return torch.cat(
+        [-_picked(found[rows].double().log_softmax(dim=-1), window, rows) for rows in _chunks(window)]
+    )
 
 
-def _picked(log_probabilities: Tensor, window: Sequence[int], rows: slice) -> Tensor:
-    followers = torch.tensor(window[rows.start + 1 : rows.stop + 1], device=log_probabilities.device)
-    return -log_probabilities.gather(1, followers.unsqueeze(1)).squeeze(1)
+def _chunks(window: Sequence[int]) -> list[slice]:
+    """The rows that predict a token, some at a time."""
+    last = len(window) - 1
+    return [slice(start, min(start + _ROWS, last)) for start in range(0, last, _ROWS)]
+
+
+def _picked(values: Tensor, window: Sequence[int], rows: slice) -> Tensor:
+    """The value of each row's true follower."""
+    followers = torch.tensor(window[rows.start + 1 : rows.stop + 1], device=values.device)
+    return values.gather(1, followers.unsqueeze(1)).squeeze(1)
 
 
 def _told(cut: Sequence[Sequence[int]], on_window: OnWindow | None) -> Iterator[Sequence[int]]:

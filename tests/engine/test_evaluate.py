@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from core.catalog.texts import public_text
 from core.engine.engine import Engine
-from core.engine.evaluate import beside_cache, evaluate, logits, reference_logits, score, windows
+from core.engine.evaluate import Reference, beside_cache, evaluate, logits, score, windows
 from core.engine.sampling import GREEDY
 from core.errors import CheckpointError, FormatError, RequestError
 from tests.engine.embedded import embedded
@@ -32,7 +32,7 @@ def small() -> Engine:
 def test_perplexity_is_the_cross_entropy_of_transformers(tmp_path: Path) -> None:
     model = tiny_model("llama, tied, grouped")
     engine = Engine.load(save(model, tmp_path), weights="fp32", kv="fp32")
-    found = evaluate(engine, CUT, reference_logits(engine, CUT))
+    found = evaluate(engine, Reference.read(engine, CUT))
     with torch.inference_mode():
         sums = [
             functional.cross_entropy(
@@ -45,21 +45,35 @@ def test_perplexity_is_the_cross_entropy_of_transformers(tmp_path: Path) -> None
     assert found.perplexity == pytest.approx(math.exp(found.nll))
 
 
-def test_divergence_is_that_of_torch(small: Engine) -> None:
-    window = IDS[:33]
+@pytest.mark.parametrize("size", [1.0, 100.0])
+def test_divergence_is_that_of_torch(small: Engine, size: float) -> None:
+    window = IDS[:40]
     theirs = logits(small, window)
-    ours = theirs + torch.randn(theirs.shape, generator=torch.Generator().manual_seed(1))
+    ours = theirs + size * torch.randn(theirs.shape, generator=torch.Generator().manual_seed(1))
     found = score(ours, theirs, window)
     p, q = theirs[:-1].double().log_softmax(-1), ours[:-1].double().log_softmax(-1)
     expected = functional.kl_div(q, p, reduction="none", log_target=True).sum(-1)
-    torch.testing.assert_close(found.kl, expected)
+    torch.testing.assert_close(found.kl, expected, rtol=1e-5, atol=1e-9)
+    own = functional.nll_loss(q, torch.tensor(window[1:]), reduction="none")
+    before = functional.nll_loss(p, torch.tensor(window[1:]), reduction="none")
+    torch.testing.assert_close(found.nll_change, own - before, rtol=1e-4, atol=1e-5)
     assert (found.kl > 0).all()
     assert found.agrees.tolist() == (p.argmax(-1) == q.argmax(-1)).tolist()
     assert not found.agrees.all()
 
 
+def test_a_tiny_divergence_is_not_lost_in_rounding(small: Engine) -> None:
+    """Half of sum p d**2 - (sum p d)**2, which is what is left where the difference d is small."""
+    window = IDS[:20]
+    theirs = logits(small, window)
+    ours = theirs + 1e-4 * torch.randn(theirs.shape, generator=torch.Generator().manual_seed(2))
+    p, d = theirs[:-1].double().softmax(-1), (theirs - ours)[:-1].double()
+    expected = ((p * d**2).sum(-1) - (p * d).sum(-1) ** 2) / 2
+    torch.testing.assert_close(score(ours, theirs, window).kl, expected, rtol=0.01, atol=1e-13)
+
+
 def test_the_reference_does_not_differ_from_itself(small: Engine) -> None:
-    found = evaluate(small, CUT, reference_logits(small, CUT))
+    found = evaluate(small, Reference.read(small, CUT))
     assert (found.kl, found.kl_worst, found.agreement) == (0.0, 0.0, 1.0)
     assert (found.nll_change, found.nll_change_error) == (0.0, 0.0)
 
@@ -73,9 +87,9 @@ def test_every_row_is_predicted_as_in_a_generation(small: Engine) -> None:
 
 
 def test_the_caches_format_takes_part(small: Engine) -> None:
-    kept = reference_logits(small, CUT)
+    kept = Reference.read(small, CUT)
     found = {
-        kv: evaluate(beside_cache(small, kv), CUT, kept).kl for kv in ("fp32", "fp16", "bf16", "int8", "int4")
+        kv: evaluate(beside_cache(small, kv), kept).kl for kv in ("fp32", "fp16", "bf16", "int8", "int4")
     }
     assert found["fp32"] == 0
     assert 0 < found["fp16"] < found["bf16"] < found["int8"] < found["int4"]
@@ -85,8 +99,8 @@ def test_the_caches_format_takes_part(small: Engine) -> None:
 def test_coarser_caches_move_the_embedded_model_further() -> None:
     engine = embedded("fp32", "fp32")
     cut = windows(engine.text.encode(public_text().text), 64)
-    kept = reference_logits(engine, cut)
-    whole, eight, four = (evaluate(beside_cache(engine, kv), cut, kept) for kv in ("fp32", "int8", "int4"))
+    kept = Reference.read(engine, cut)
+    whole, eight, four = (evaluate(beside_cache(engine, kv), kept) for kv in ("fp32", "int8", "int4"))
     assert whole.kl == 0 < eight.kl < four.kl / 10
     assert whole.agreement == 1 >= eight.agreement > four.agreement > 0.5
     assert 10 < whole.perplexity < 100
@@ -101,10 +115,10 @@ def test_progress_is_told_and_stops_by_raising(small: Engine) -> None:
         if len(seen) == 6:
             raise InterruptedError
 
-    kept = reference_logits(small, CUT, tell)
+    kept = Reference.read(small, CUT, tell)
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
     with pytest.raises(InterruptedError):
-        evaluate(small, CUT, kept, tell)
+        evaluate(small, kept, tell)
     assert seen[4:] == [(0, 3), (1, 3)]
 
 
@@ -146,7 +160,7 @@ def test_more_tokens_narrow_the_error(small: Engine) -> None:
     errors = []
     for tokens in (20, 200):
         cut = windows(random_ids(200), tokens, 20)
-        found = evaluate(engine, cut, reference_logits(small, cut))
+        found = evaluate(engine, Reference.read(small, cut))
         errors.append(found.kl_error)
         assert replace(found).kl_worst >= found.kl
     assert 0 < errors[1] < errors[0]

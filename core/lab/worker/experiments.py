@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from core.lab.worker.engines import EngineShelf
 from core.lab.worker.loop import JobContext
+from core.lab.worker.quality_job import quality
 from core.lab.worker.serve_job import serve_trace
 from core.lab.worker.speculate_job import speculate
 
@@ -20,4 +21,5 @@ Experimenter = Callable[[JobContext, dict[str, Any], EngineShelf], dict[str, Any
 EXPERIMENTS: Final[Mapping[str, Experimenter]] = {
     "serve-trace": serve_trace,
     "speculate": speculate,
+    "quality": quality,
 }

@@ -44,7 +44,7 @@ def measure(engine: Engine, generation: Generation, progress: Progress) -> Measu
     prompt, later = generation.prompt_tokens, len(generation.token_ids) - 1
     context = prompt + (1 + later) // 2
     step_s, read_s = generation.tpot_s or 0.0, generation.ttft_s or 0.0
-    decodes = _decodes(engine, context, step_s, progress) if later else ()
+    decodes = decode_repeats(engine, context, step_s, progress) if later else ()
     prefills = _prefills(engine, prompt, read_s, progress)
     progress("profiling", 0.0)
     profiles = {}
@@ -69,7 +69,7 @@ def measure(engine: Engine, generation: Generation, progress: Progress) -> Measu
     )
 
 
-def _decodes(engine: Engine, context: int, step_s: float, progress: Progress) -> tuple[float, ...]:
+def decode_repeats(engine: Engine, context: int, step_s: float, progress: Progress) -> tuple[float, ...]:
     """Steps at the run's mean context: warmed up until three agree, then thirty where time allows."""
     if not _affordable(step_s, PREFILL_REPEATS):
         return ()

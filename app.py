@@ -37,6 +37,9 @@ page = st.navigation(
             st.Page("pages/kv_cache.py", title="KV cache", icon=":material/memory:"),
             st.Page("pages/sharing_heads.py", title="MHA, MQA, GQA, MLA", icon=":material/share:"),
         ],
+        "IV · Many requests": [
+            st.Page("pages/speculative_decoding.py", title="Speculative decoding", icon=":material/bolt:"),
+        ],
         "V · Many chips, and money": [
             st.Page("pages/parallelism.py", title="Parallelism", icon=":material/hub:"),
             st.Page(

@@ -14,6 +14,7 @@ from core.lesson.quantities import (
     prefill_and_decode,
     roofline,
     sharing_heads,
+    speculative_decoding,
     will_it_fit,
 )
 from core.lesson.quantities.quantity import Quantity
@@ -27,6 +28,7 @@ REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
     "will_it_fit": will_it_fit.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,
     "sharing_heads": sharing_heads.QUANTITIES,
+    "speculative_decoding": speculative_decoding.QUANTITIES,
     "parallelism": parallelism.QUANTITIES,
     "hardware_generations": hardware_generations.QUANTITIES,
 }

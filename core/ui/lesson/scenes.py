@@ -30,6 +30,7 @@ from core.ui.lesson import (
     parallelism_scenes,
     roofline_scenes,
     sharing_scenes,
+    speculation_scenes,
 )
 from core.ui.picture import Picture
 
@@ -111,6 +112,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     **inside_a_gpu_scenes.PICTURES,
     **roofline_scenes.PICTURES,
     **parallelism_scenes.PICTURES,
+    **speculation_scenes.PICTURES,
 }
 
 #: The functions that draw each, for the page's own source.
@@ -126,4 +128,5 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     **inside_a_gpu_scenes.DRAWN_BY,
     **roofline_scenes.DRAWN_BY,
     **parallelism_scenes.DRAWN_BY,
+    **speculation_scenes.DRAWN_BY,
 }

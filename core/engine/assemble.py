@@ -10,7 +10,7 @@ from torch import Tensor
 
 from core.analytic.params import WeightPlan, weight_plan
 from core.catalog.model import Layer, ModelSpec, MoE
-from core.engine.attention import AttentionBackend, make_attention
+from core.engine.attention import AttentionBackend
 from core.engine.checkpoint import (
     EMBEDDING,
     EXPERT_NAMES,
@@ -31,7 +31,9 @@ from core.engine.transformer import Block, Transformer
 from core.engine.weight import stack
 
 
-def assemble(checkpoint: Checkpoint, weights: str, device: torch.device, *, positions: int) -> Transformer:
+def assemble(
+    checkpoint: Checkpoint, weights: str, device: torch.device, *, positions: int, attend: AttentionBackend
+) -> Transformer:
     """Pack every tensor and connect the operators.
 
     Args:
@@ -39,9 +41,10 @@ def assemble(checkpoint: Checkpoint, weights: str, device: torch.device, *, posi
         weights: id of the weight format.
         device: where it will run.
         positions: length of the rotary tables, the longest sequence that can run.
+        attend: how the layers read the cache.
     """
     choices = KernelChoices(device)
-    parts = _Parts(checkpoint, weight_plan(weights, checkpoint.spec), device, choices, make_attention(device))
+    parts = _Parts(checkpoint, weight_plan(weights, checkpoint.spec), device, choices, attend)
     table, head = parts.ends()
     blocks = [parts.block(index) for index in range(checkpoint.spec.num_layers)]
     choices.save()

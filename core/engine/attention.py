@@ -7,8 +7,9 @@ key, and for a prefill the group rides along as a head whose keys have stride ze
 
 from __future__ import annotations
 
+import importlib.util
 import math
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -18,6 +19,9 @@ from core.catalog.model import Attention
 from core.engine import native_attention
 from core.engine.batch import Batch, Span
 from core.engine.kv_cache import KVLayer
+from core.errors import RequestError
+
+AttentionWay = Literal["auto", "triton", "flex", "gather"]
 
 
 class AttentionBackend(Protocol):
@@ -99,9 +103,37 @@ class GatheredAttention:
         return self._room.nbytes
 
 
-def make_attention(device: torch.device) -> AttentionBackend:
-    """Choose how attention reads the cache on this device."""
-    return ViewedAttention() if device.type == "cuda" else GatheredAttention()
+def make_attention(device: torch.device, kv: str, way: AttentionWay = "auto") -> AttentionBackend:
+    """Choose how attention reads the cache on this device.
+
+    Args:
+        device: where it runs.
+        kv: id of the cache's format.
+        way: on a GPU, "triton" is our kernel, "flex" torch's flex_attention and "gather" plain torch after a
+            copy; "auto" takes ours where Triton is installed and it knows the format.
+
+    Raises:
+        RequestError: the device or the cache's format does not have this way.
+    """
+    from core.engine.row_attention import BatchedAttention, FlexRows, gathered_rows  # noqa: PLC0415 - a circle
+
+    if device.type != "cuda":
+        if way != "auto":
+            raise RequestError(f"On a CPU attention has one way, auto; got {way!r}. Choose auto or a GPU.")
+        return GatheredAttention()
+    known = kv != "int4" and importlib.util.find_spec("triton") is not None
+    if way == "triton" and not known:
+        raise RequestError(
+            "The attention triton needs Triton and a cache in fp32, bf16, fp16 or int8; the cache is "
+            f"{kv}. Choose another cache, or auto."
+        )
+    if way == "flex":
+        return BatchedAttention(FlexRows(), ViewedAttention())
+    if way == "gather" or not known:
+        return BatchedAttention(gathered_rows, ViewedAttention())
+    from core.engine.triton_attention import triton_rows  # noqa: PLC0415 - Triton is not everywhere
+
+    return BatchedAttention(triton_rows, ViewedAttention())
 
 
 class _Heads(Protocol):

@@ -12,6 +12,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from core.engine.block_table import FEW_ROWS, BlockTable, Seen
 from core.engine.pages import PageTable
 
 #: A page that no sequence fills, so that slot and position are the same.
@@ -69,22 +70,33 @@ class Span:
         query_start: its first row in the batch. new_tokens: its rows, T.
         context: tokens attention can look at, the new ones included, S.
         num_logits: rows at its end whose logits are wanted; a guessed token needs one each.
+        table: the pages of its tokens. in_a_row: its slots follow one another.
         first_slot: the slot of its token 0 where the others follow it.
-        slots: the slot of each token, [S], where they do not.
     """
 
     query_start: int
     new_tokens: int
     context: int
     num_logits: int
+    table: PageTable
+    in_a_row: bool
     first_slot: int
-    slots: Tensor | None = None
+    device: torch.device
+    _made: list[Tensor] = field(default_factory=list, repr=False)
+
+    @property
+    def slots(self) -> Tensor | None:
+        """The slot of each token, [S], where they do not follow one another; made when first asked for."""
+        if not self.in_a_row and not self._made:
+            self._made.append(_slots(self.table, self.context, self.device))
+        return self._made[0] if self._made else None
 
     def where(self, first: int) -> slice | Tensor:
         """The slots from token ``first`` to the last."""
-        if self.slots is None:
+        slots = self.slots
+        if slots is None:
             return slice(self.first_slot + first, self.first_slot + self.context)
-        return self.slots[first:]
+        return slots[first:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +105,8 @@ class Batch:
 
     Attributes:
         token_ids, positions: [T]. slot_mapping: [T], where each token's key and value go.
-        logit_rows: [B] without guesses, the last row of each sequence. spans: one a sequence.
+        logit_rows: [B] without guesses, the last row of each sequence. spans: one a sequence; none where
+            a graph is captured, in which whatever differs from step to step is a tensor.
     """
 
     token_ids: Tensor
@@ -101,6 +114,13 @@ class Batch:
     slot_mapping: Tensor
     logit_rows: Tensor
     spans: tuple[Span, ...] = field(default_factory=tuple)
+    _blocks: list[BlockTable] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def fixed(cls, token_ids: Tensor, positions: Tensor, slot_mapping: Tensor, blocks: BlockTable) -> Batch:
+        """A batch that is all tensors: a token for each row, and logits of every row."""
+        rows = torch.arange(token_ids.shape[0], device=token_ids.device)
+        return cls(token_ids, positions, slot_mapping, rows, _blocks=[blocks])
 
     @classmethod
     def build(cls, plan: list[tuple[Sequence, int]], device: torch.device) -> Batch:
@@ -114,8 +134,8 @@ class Batch:
             start, end = sequence.num_cached, sequence.num_cached + count
             first = sequence.table.first_slot()
             logits = 1 + (sequence.num_drafted if end == len(sequence.token_ids) else 0)
-            where = None if first is not None else _slots(sequence.table, end, device)
-            spans.append(Span(len(tokens), count, end, logits, first or 0, where))
+            row = first is not None
+            spans.append(Span(len(tokens), count, end, logits, sequence.table, row, first or 0, device))
             tokens += sequence.token_ids[start:end]
             positions += range(start, end)
             slots += sequence.table.slots(start, end) if first is None else range(first + start, first + end)
@@ -135,6 +155,18 @@ class Batch:
     def new_tokens(self) -> int:
         """T: rows that go through the model."""
         return self.token_ids.shape[0]
+
+    @property
+    def short_spans(self) -> list[Span]:
+        """The sequences with few new tokens."""
+        return [span for span in self.spans if span.new_tokens <= FEW_ROWS]
+
+    def blocks(self) -> BlockTable:
+        """Where the rows of ``short_spans`` look, for one launch; made when first asked for."""
+        if not self._blocks:
+            short = [Seen(span.table, span.context, span.new_tokens) for span in self.short_spans]
+            self._blocks.append(BlockTable.build(short, self.token_ids.device))
+        return self._blocks[0]
 
     @property
     def context_tokens(self) -> int:

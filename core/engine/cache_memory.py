@@ -20,16 +20,20 @@ class CacheMemory:
     """Keeps the last pool as long as it is large enough, and the last pages as long as they fit.
 
     Pages that are laid out the same way stay, so that a request finds what an earlier one left there.
+
+    Args:
+        spec: the model. kv: the cache's format. device: where it is.
+        scratch: slots behind those that are asked for, which belong to whoever runs the steps.
     """
 
-    def __init__(self, spec: ModelSpec, kv: str, device: torch.device) -> None:
-        self._spec, self._kv, self._device = spec, kv, device
+    def __init__(self, spec: ModelSpec, kv: str, device: torch.device, scratch: int = 0) -> None:
+        self._spec, self._kv, self._device, self._scratch = spec, kv, device, scratch
         self._pool: KVPool | None = None
         self._pages: PageAllocator | None = None
 
     def slots_for(self, slots: int) -> int:
-        """How many slots the pool will have when so many are asked for."""
-        present = 0 if self._pool is None else self._pool.num_slots
+        """How many slots there will be to fill when so many are asked for."""
+        present = 0 if self._pool is None else self._pool.num_slots - self._scratch
         return max(present, -(-slots // SLOT_STEP) * SLOT_STEP)
 
     @property
@@ -44,8 +48,8 @@ class CacheMemory:
             RequestError: it does not fit into the free memory.
         """
         self._pages = None
-        if self._pool is None or self._pool.num_slots < slots:
-            rounded = self.slots_for(slots)
+        if self._pool is None or self._pool.num_slots - self._scratch < slots:
+            rounded = self.slots_for(slots) + self._scratch
             self._pool = None  # gone before its successor comes, or both would be in memory
             require_room(rounded * bytes_per_token(self._spec, self._kv), "The cache", self._device)
             self._pool = KVPool(self._spec, rounded, self._kv, self._device)

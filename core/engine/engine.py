@@ -13,17 +13,16 @@ from typing import Final, Literal, get_args
 import torch
 
 from core.analytic.params import stored_bytes, weight_plan
-from core.catalog.formats import engine_format
 from core.engine import measure
 from core.engine.assemble import assemble, tensor_bytes
+from core.engine.attention import AttentionWay, make_attention
 from core.engine.cache_memory import CacheMemory
 from core.engine.checkpoint import Checkpoint
 from core.engine.kv_cache import KVPool
 from core.engine.models import open_checkpoint
-from core.engine.pages import PageAllocator
 from core.engine.records import Generation, Request, Service, TokenEvent
-from core.engine.room import require_room
-from core.engine.runner import make_runner
+from core.engine.room import require_known, require_room
+from core.engine.runners import SCRATCH_SLOTS, RunnerMode, choose_runner, require_runner
 from core.engine.sampling import Sampling
 from core.engine.scheduler import CONTINUOUS, Scheduler, Serving
 from core.engine.server import Server
@@ -58,16 +57,19 @@ class Engine:
         cache: CacheKind,
         device: torch.device,
         page_tokens: int = PAGE_TOKENS,
+        runner: RunnerMode = "eager",
+        attention: AttentionWay = "auto",
     ) -> None:
         self.spec = checkpoint.spec
         self.text = checkpoint.text
         self.end_tokens = checkpoint.end_tokens
-        self.memory = CacheMemory(checkpoint.spec, kv, device)
+        self.memory = CacheMemory(checkpoint.spec, kv, device, SCRATCH_SLOTS[runner])
         self.device, self.weights, self.kv, self.cache = device, weights, kv, cache
         self.page_tokens = page_tokens
         self.max_context = min(self.spec.max_context, MAX_POSITIONS)
-        self.model = assemble(checkpoint, weights, device, positions=self.max_context)
-        self.runner = make_runner(self.model, device)
+        attend = make_attention(device, kv, attention)
+        self.model = assemble(checkpoint, weights, device, positions=self.max_context, attend=attend)
+        self.runner = choose_runner(runner, self.model, device)
         self.stepper = Stepper(self.spec, self.runner, self._step_bytes(), device)
 
     @classmethod
@@ -81,6 +83,8 @@ class Engine:
         device: Literal["cpu", "cuda"] = "cpu",
         threads: int | None = None,
         page_tokens: int = PAGE_TOKENS,
+        runner: RunnerMode = "eager",
+        attention: AttentionWay = "auto",
     ) -> Engine:
         """Load a model and pack it.
 
@@ -92,24 +96,33 @@ class Engine:
             device: where it runs.
             threads: of the CPU; None leaves torch's choice.
             page_tokens: tokens in a page of a paged cache.
+            runner: operators one by one, or fused by torch's compiler, or as captured CUDA graphs.
+            attention: how a GPU reads the cache, see ``core.engine.attention.make_attention``.
 
         Raises:
             CheckpointError, FormatError, RequestError: a sentence on what does not hold.
         """
-        engine_format(weights, "weights")
-        engine_format(kv, "kv")
+        require_known(weights, kv, page_tokens)
         if cache not in get_args(CacheKind):
             raise RequestError(f"The cache must be one of {', '.join(get_args(CacheKind))}; got {cache!r}.")
-        PageAllocator(1, page_tokens)  # refuses a page size that cannot be
-        if device == "cuda" and not torch.cuda.is_available():
-            raise RequestError("The device cuda must exist here; torch finds none. Choose cpu.")
+        where = torch.device(device)
+        require_runner(runner, where)
         if threads is not None:
             torch.set_num_threads(threads)
         with waiting_for("reading the model"):
-            checkpoint, where = open_checkpoint(model), torch.device(device)
+            checkpoint = open_checkpoint(model)
         require_room(stored_bytes(checkpoint.spec, weights), checkpoint.spec.name, where)
         with waiting_for("packing the weights"):
-            return cls(checkpoint, weights=weights, kv=kv, cache=cache, device=where, page_tokens=page_tokens)
+            return cls(
+                checkpoint,
+                weights=weights,
+                kv=kv,
+                cache=cache,
+                device=where,
+                page_tokens=page_tokens,
+                runner=runner,
+                attention=attention,
+            )
 
     # --- Text -----------------------------------------------------------------------------------
 
@@ -219,22 +232,7 @@ class Engine:
 
     def admit(self, request: Request) -> int:
         """Check a request; the length at which its sequence must end."""
-        prompt_ids, max_tokens = request.prompt_ids, request.max_tokens
-        if not prompt_ids:
-            raise RequestError("The prompt must have one token or more; it is empty. Type a few words.")
-        if len(prompt_ids) >= self.max_context:
-            raise RequestError(
-                f"The prompt must leave room in the model's context of {self.max_context:,} tokens; it has "
-                f"{len(prompt_ids):,}. Shorten it."
-            )
-        if max_tokens < 1:
-            raise RequestError(f"max_tokens must be 1 or more; got {max_tokens}.")
-        if not all(0 <= token < self.spec.vocab_size for token in prompt_ids):
-            raise RequestError(
-                f"Token ids must be from 0 to {self.spec.vocab_size - 1:,}; the prompt has others. "
-                "Encode it with this model's tokenizer."
-            )
-        return min(len(prompt_ids) + max_tokens, self.max_context)
+        return request.limit(self.max_context, self.spec.vocab_size)
 
     def reserve(self, slots: int) -> KVPool:
         """A pool with room for this many tokens; the last one is used again when it is large enough."""

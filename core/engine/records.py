@@ -8,6 +8,7 @@ from typing import Literal
 
 from core.analytic.step_record import StepRecord
 from core.engine.sampling import GREEDY, Sampling
+from core.errors import RequestError
 
 StopReason = Literal["end", "length", "stopped"]
 
@@ -44,6 +45,29 @@ class Request:
     end_tokens: frozenset[int] | None = None
     arrival: int = 0
     on_token: Callable[[TokenEvent], None] | None = None
+
+    def limit(self, max_context: int, vocab_size: int) -> int:
+        """The length at which its sequence must end in a model.
+
+        Raises:
+            RequestError: the prompt is empty, has unknown ids, or fills the context; no token is asked for.
+        """
+        prompt_ids, max_tokens = self.prompt_ids, self.max_tokens
+        if not prompt_ids:
+            raise RequestError("The prompt must have one token or more; it is empty. Type a few words.")
+        if len(prompt_ids) >= max_context:
+            raise RequestError(
+                f"The prompt must leave room in the model's context of {max_context:,} tokens; it has "
+                f"{len(prompt_ids):,}. Shorten it."
+            )
+        if max_tokens < 1:
+            raise RequestError(f"max_tokens must be 1 or more; got {max_tokens}.")
+        if not all(0 <= token < vocab_size for token in prompt_ids):
+            raise RequestError(
+                f"Token ids must be from 0 to {vocab_size - 1:,}; the prompt has others. "
+                "Encode it with this model's tokenizer."
+            )
+        return min(len(prompt_ids) + max_tokens, max_context)
 
 
 @dataclass(frozen=True, slots=True)

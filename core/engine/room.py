@@ -5,6 +5,8 @@ from __future__ import annotations
 import psutil
 import torch
 
+from core.catalog.formats import engine_format
+from core.engine.pages import PageAllocator
 from core.errors import RequestError
 from core.units import format_gib
 
@@ -24,3 +26,14 @@ def require_room(num_bytes: int, what: str, device: torch.device) -> None:
             f"{what} must fit into the free memory of this machine; it needs {format_gib(num_bytes)} and "
             f"{format_gib(free)} are free. Choose a smaller model, a smaller format or a shorter context."
         )
+
+
+def require_known(weights: str, kv: str, page_tokens: int) -> None:
+    """Refuse what no device has, before anything is read.
+
+    Raises:
+        FormatError, RequestError: the engine has no such format, or there is no such page.
+    """
+    engine_format(weights, "weights")
+    engine_format(kv, "kv")
+    PageAllocator(1, page_tokens)

@@ -25,6 +25,7 @@ from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
 from core.engine import native_attention
 from core.engine.assemble import assemble, tensor_bytes
+from core.engine.attention import GatheredAttention
 from core.engine.batch import Batch, Sequence
 from core.engine.checkpoint import Checkpoint, expected_shapes
 from core.engine.kernels import PlainLinear, PrepackedLinear
@@ -93,7 +94,7 @@ class SeededWeights:
 
 def build(spec: ModelSpec, weights: str) -> Transformer:
     checkpoint = Checkpoint(spec, SeededWeights(spec), cast("Any", None), frozenset())
-    return assemble(checkpoint, weights, CPU, positions=64)
+    return assemble(checkpoint, weights, CPU, positions=64, attend=GatheredAttention())
 
 
 def prepacked_flops(rows: torch.Size, *_: object, out_shape: torch.Size, **__: object) -> int:

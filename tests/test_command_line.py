@@ -74,7 +74,7 @@ def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     [
         (
             ["modle"],
-            "The command must be one of model, plan, generate, bench, validate, search, list; got 'modle'. "
+            f"The command must be one of {', '.join(COMMANDS)}; got 'modle'. "
             "Did you mean model? See: ",
         ),
         (["model"], "The following arguments are required: config."),

@@ -13,7 +13,7 @@ MODULES = [
         for name in (
             "table", "params", "kv_cache", "pairs", "operators",
             "latency", "roofline", "memory", "datasheet", "plan",
-            "collectives", "experts", "parallel", "deployment", "split_rules", "constraints",
+            "collectives", "communication", "experts", "parallel", "deployment", "split_rules", "constraints",
             "plan_on_chips", "kv_regimes", "speculative", "rounding",
         )
     ),

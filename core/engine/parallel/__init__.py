@@ -1,0 +1,1 @@
+"""A model split over processes: by columns and heads (tensor), by layers (pipeline). Start at split.py."""

@@ -16,9 +16,9 @@ from core.simulate.speculation import Answer, SimulatedRound, by_chance, simulat
 
 #: The longest draft that is offered.
 MOST_GUESSES: Final = 16
-#: Rounds that a picture shows, and the luck that they are drawn with.
+#: Rounds that a picture shows, and the luck that they are drawn with: near the average for most settings.
 _ROUNDS: Final = 8
-_SEED: Final = 5
+_SEED: Final = 865
 _PERCENT: Final = 100.0
 
 

@@ -15,7 +15,7 @@ _TOP: Final = 34
 _ROW: Final = 30
 _LEFT: Final = 74
 _RIGHT: Final = 456
-_MOST_CELL: Final = 40
+_MOST_CELL: Final = 60
 _HEIGHT: Final = 22
 _TIMES: Final = 92
 

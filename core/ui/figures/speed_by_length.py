@@ -20,6 +20,10 @@ _LEAST_TOP: Final = 1.5
 _ROOM: Final = 1.12
 #: Letters of a label in the drawing's units, on a phone where they are largest.
 _LETTER: Final = 5.2
+#: How far below a point its label stands, and how near two points are whose labels would meet.
+_BELOW: Final = 24
+_NEAR: Final = 90
+_ASIDE: Final = 34
 
 
 @redrawable
@@ -42,7 +46,7 @@ def speed_by_length(lengths: Sequence[Length], now: int, fastest: int, marks: Ma
         hover = f"{one.guesses} guesses: {significant(one.here)} ×, {significant(one.tokens)} tokens a round"
         drawing.circle(x(one.guesses), y(one.here), 3, "fill-decode", hover=hover)
     _points(drawing, (x, y), lengths[now], lengths[fastest])
-    draw_marks(drawing, _MARKS, "speed-up in the question", marks)
+    draw_marks(drawing, _MARKS, "speed-up if the check takes as long as one step", marks)
     return Picture(
         title="When is guessing worth it?",
         drawing=drawing,
@@ -50,6 +54,7 @@ def speed_by_length(lengths: Sequence[Length], now: int, fastest: int, marks: Ma
         columns=("guesses", "tokens a round", "times as fast here", "times as fast, check as one step"),
         rows=[(one.guesses, one.tokens, one.here, one.free) for one in lengths],
         legend=(
+            Label("fill-ink", "break-even: below it guessing is slower"),
             Label("fill-decode", "with this chip's check for your users"),
             Label("outline line-muted", "if the check took as long as one step"),
         ),
@@ -62,7 +67,6 @@ def _axes(drawing: Drawing, x: Scale, y: Scale, top: float) -> None:
             drawing.path([(_X[0], y(value)), (_X[1], y(value))], "thin line-grid")
         drawing.text(_X[0] - 8, y(value) + 5, f"{value:g}", "fill-muted", anchor="end")
     drawing.path([(_X[0], y(1)), (_X[1], y(1))], "solid line-ink", hover="break-even: as fast as without")
-    drawing.text(_X[1], y(1) + 18, "break-even: below it guessing is slower", "fill-ink", anchor="end")
     for guesses in range(0, int(x.high) + 1, _EVERY):
         drawing.text(x(guesses), _Y[0] + 22, f"{guesses}", "fill-muted", anchor="middle")
     drawing.text(sum(_X) / 2, _Y[0] + 44, "guesses a round", "fill-muted", anchor="middle")
@@ -72,15 +76,22 @@ def _axes(drawing: Drawing, x: Scale, y: Scale, top: float) -> None:
 def _points(drawing: Drawing, axes: tuple[Scale, Scale], now: Length, fastest: Length) -> None:
     """Where one stands, filled; where it is fastest, a ring around it."""
     x, y = axes
-    place = (x(fastest.guesses), y(fastest.here))
-    drawing.circle(*place, 9, "solid line-ink", hover=f"fastest: {fastest.guesses} guesses")
+    best, here = ((x(point.guesses), y(point.here)) for point in (fastest, now))
+    drawing.circle(*best, 9, "solid line-ink", hover=f"fastest: {fastest.guesses} guesses")
+    drawing.circle(*here, 6, "fill-ink", hover=f"now: {significant(now.here)} ×")
     words = f"fastest: {fastest.guesses}"
-    drawing.text(_inside(place[0], words), place[1] - 15, words, "fill-ink", anchor="middle")
-    place = (x(now.guesses), y(now.here))
-    drawing.circle(*place, 6, "fill-ink", hover=f"now: {significant(now.here)} ×")
+    if now.guesses == fastest.guesses:
+        words = f"now, and fastest: {significant(now.here)} ×"
+    drawing.text(_inside(best[0], words), best[1] - 15, words, "fill-ink strong", anchor="middle")
     if now.guesses != fastest.guesses:
         words = f"now: {significant(now.here)} ×"
-        drawing.text(_inside(place[0], words), place[1] + 24, words, "fill-ink strong", anchor="middle")
+        # Not across the line at 1: below it where one is slower, and above where one is little faster.
+        is_low = now.here <= 1 or here[1] + _BELOW < y(1) - _LETTER
+        below = is_low or abs(here[0] - best[0]) < _NEAR
+        # Behind the fastest the curve falls, before it it rises: to one side of the point there is room.
+        aside = _ASIDE if below == (now.guesses < fastest.guesses) else -_ASIDE
+        height = here[1] + _BELOW if below else here[1] - 13
+        drawing.text(_inside(here[0] + aside, words), height, words, "fill-ink strong", anchor="middle")
 
 
 def _inside(x: float, words: str) -> float:

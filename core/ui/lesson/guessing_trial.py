@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.errors import UserError
 from core.lab.speculate_record import SpeculateRecord
 from core.lab.speculate_request import SpeculateRequest
 from core.lesson.guessing_trial import equality, request_of, shown_rounds, steps_agree
@@ -28,7 +29,9 @@ def show(lesson: Lesson) -> None:
     """Draw the beat: what to try, where it stands, and what came out."""
     measured_beat.heading(lesson)
     values = link.current(lesson).values
-    for column, control in zip(st.columns(len(lesson.beside)), lesson.beside, strict=True):
+    first, *others = lesson.beside
+    _choice(lesson, first, str(values[first.name]))
+    for column, control in zip(st.columns(len(others)), others, strict=True):
         with column:
             _choice(lesson, control, str(values[control.name]))
     request = request_of(values)
@@ -63,7 +66,10 @@ def _changed(lesson: Lesson, name: str, key: str) -> None:
 
 
 def _where(result: dict[str, Any]) -> str:
-    record = SpeculateRecord.from_json(result)
+    try:
+        record = SpeculateRecord.from_json(result)
+    except UserError:  # said where the result would stand
+        return ""
     device = record.host.device_name or record.host.cpu
     return (
         f"{files.clock(record.created_at)}, {record.model_name}, on {device}, {record.host.threads} threads, "
@@ -72,7 +78,10 @@ def _where(result: dict[str, Any]) -> str:
 
 
 def _noise(result: dict[str, Any]) -> str:
-    reasons = SpeculateRecord.from_json(result).noisy
+    try:
+        reasons = SpeculateRecord.from_json(result).noisy
+    except UserError:
+        return ""
     return f"The times are not to be trusted: {', '.join(reasons)}." if reasons else ""
 
 

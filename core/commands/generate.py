@@ -16,6 +16,7 @@ from core.commands.patience import patience
 from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.engine.models import EMBEDDED
 from core.engine.records import Generation, TokenEvent
+from core.engine.runners import RunnerMode
 from core.engine.sampling import Sampling
 from core.engine.shape_only import TINY_MOE
 from core.engine.speculation import NUM_GUESSES, ModelSpeculator, NGramSpeculator, Speculator
@@ -47,6 +48,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="tokens in a page of a paged cache",
     )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where to run")
+    parser.add_argument(
+        "--runner",
+        default="eager",
+        choices=get_args(RunnerMode),
+        help="operators one by one, fused by a compiler (slow at first), or as CUDA graphs",
+    )
     parser.add_argument("--threads", type=whole_number(1, 1024), help="processor threads")
     parser.add_argument(
         "--max-tokens",
@@ -105,6 +112,7 @@ def run(args: Namespace) -> dict[str, Any]:
         "kv": args.kv,
         "cache": args.cache,
         "device": args.device,
+        "runner": args.runner,
         **(_speculation(generation) if args.speculate else {}),
         **_experts(engine, generation),
         "notes": _notes(args, generation) if args.speculate else [],
@@ -120,6 +128,7 @@ def _engine(args: Namespace) -> Engine:
         device=args.device,
         threads=args.threads,
         page_tokens=args.page_size,
+        runner=args.runner,
     )
     if args.max_tokens > engine.max_context:
         raise RequestError(
@@ -196,7 +205,7 @@ def render(result: dict[str, Any]) -> str:
         *_reads(result),
         f"{format_gib(result['peak_memory_bytes'])} of tensors",
         f"{result['model']}, {result['weights']} weights, {result['kv']} cache ({result['cache']}), "
-        f"{result['device']}",
+        f"{result['device']}, {result['runner']}",
     ]
     return "\n".join(["\n\n" + "; ".join(figures), *(f"Note: {note}" for note in result["notes"])])
 

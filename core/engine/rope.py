@@ -43,7 +43,7 @@ class RopeTable:
 
 def turn(heads: Tensor, cosine: Tensor, sine: Tensor) -> None:
     """Rotate ``heads`` [T, heads, D] in place."""
-    if native.turn(heads, cosine, sine):
+    if not torch.compiler.is_compiling() and native.turn(heads, cosine, sine):
         return
     partner = heads.roll(heads.shape[-1] // 2, -1)
     heads.mul_(cosine).addcmul_(partner, sine)

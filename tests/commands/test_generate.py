@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+import torch
 
 from core.__main__ import main
 from core.commands.patience import patience
@@ -27,6 +28,7 @@ KEYS = {
     "kv",
     "cache",
     "device",
+    "runner",
     "notes",
 }
 SHAPE = ["--model", "shape:smollm2-135m", "--threads", "1"]
@@ -47,6 +49,17 @@ def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture
     assert (result["cache"], result["device"], result["weights"]) == ("contiguous", "cpu", "bf16")
     assert isinstance(result["peak_memory_bytes"], int)
     assert result["tokens_per_s"] == pytest.approx(1 / result["tpot_s"])
+
+
+def test_a_compiled_run_writes_the_same_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the compiler, which takes long; its pieces are run as they are."""
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    arguments = ["hi", *SHAPE, "--max-tokens", "3", "--weights", "fp32", "--kv", "fp32"]
+    compiled, eager = (as_json(capsys, *arguments, "--runner", name) for name in ("compiled", "eager"))
+    assert (compiled["runner"], eager["runner"]) == ("compiled", "eager")
+    assert compiled["text"] == eager["text"]
 
 
 def test_experts_that_were_read_stand_beside_those_expected(capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,6 +177,8 @@ def test_a_seed_repeats_a_sampled_text(capsys: pytest.CaptureFixture[str]) -> No
     [
         (["hi", "--cache", "paged", "--page-size", "0"], "must be from 1 to"),
         (["   "], "The prompt is empty"),
+        (["hi", "--runner", "graphs"], "graphs replays CUDA graphs, which need a CUDA device"),
+        (["hi", "--runner", "warp"], "--runner must be one of eager, compiled, graphs; got 'warp'"),
         (["hi", "--model", "nowhere"], "The model must be smollm2-135m"),
         (["hi", "--weights", "int3"], "must be one of fp32"),
         (["hi", "--kv", "fp8"], "must be one of fp32, bf16, fp16, int8, int4"),

@@ -36,8 +36,10 @@ page = st.navigation(
         "II · The cache": [
             st.Page("pages/kv_cache.py", title="KV cache", icon=":material/memory:"),
             st.Page("pages/sharing_heads.py", title="MHA, MQA, GQA, MLA", icon=":material/share:"),
+            st.Page("pages/paged_attention.py", title="PagedAttention", icon=":material/grid_view:"),
         ],
         "IV · Many requests": [
+            st.Page("pages/batching.py", title="Batching", icon=":material/event_seat:"),
             st.Page("pages/speculative_decoding.py", title="Speculative decoding", icon=":material/bolt:"),
         ],
         "V · Many chips, and money": [

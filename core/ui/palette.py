@@ -44,6 +44,14 @@ PHASES: Final[dict[str, Colour]] = {
 
 COLOURS: Final[dict[str, Colour]] = {**PARTS, **PHASES}
 
+#: Requests that share a picture take turns with these; a letter on each mark says which it is.
+REQUESTS: Final[dict[str, Colour]] = {
+    "request-0": Colour("requests A, E, I and so on", "#3e6afb", "#6d74f2"),
+    "request-1": Colour("requests B, F, J and so on", "#740f15", "#e7c406"),
+    "request-2": Colour("requests C, G, K and so on", "#c84d35", "#35d3f8"),
+    "request-3": Colour("requests D, H, L and so on", "#2a2697", "#d8545a"),
+}
+
 #: Ink for text and predicted outlines, muted ink for axes, and the page itself.
 INK: Final = Colour("ink", "#12151b", "#e8eaee")
 MUTED: Final = Colour("muted ink", "#596270", "#aab1bd")
@@ -71,7 +79,7 @@ def stylesheet() -> str:
     The light colours hold by default, the dark ones inside an element with ``data-mode="dark"``,
     so one picture serves both and turns at once when the visitor switches.
     """
-    named = {**COLOURS, "ink": INK, "muted": MUTED, "grid": GRID, "page": PAGE}
+    named = {**COLOURS, **REQUESTS, "ink": INK, "muted": MUTED, "grid": GRID, "page": PAGE}
     rules = []
     for name, colour in named.items():
         rules.append(f".fill-{name}{{fill:{colour.light}}}.line-{name}{{stroke:{colour.light}}}")

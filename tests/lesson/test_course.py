@@ -78,7 +78,7 @@ def test_a_page_by_its_stem() -> None:
         ("number = 3\npart = 1", "number = 4\npart = 1", "must list its pages in order"),
         ("number = 3\npart = 1", "number = 3\npart = 8", "must list its pages in order"),
         (
-            'question = "Can a late guest join the table?"',
+            'question = "What do you choose for this workload, and what would change your mind?"',
             'question = "Which?"\nexists = true',
             "it has no lesson",
         ),

@@ -55,6 +55,7 @@ def tab(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def _no_recorded_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages are tested as where nothing was recorded; a test that is about records brings its own."""
     monkeypatch.setattr(recorded, "shipped", lambda folder: ())
+    monkeypatch.setattr(recorded, "shipped_experiments", lambda folder: {})
 
 
 @pytest.fixture(autouse=True)

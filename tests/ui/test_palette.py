@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.ui.palette import COLOURS, INK, MUTED, PAGE, PART_OF_KIND, PARTS, PHASES, Mode, stylesheet
+from core.ui.palette import (
+    COLOURS,
+    INK,
+    MUTED,
+    PAGE,
+    PART_OF_KIND,
+    PARTS,
+    PHASES,
+    REQUESTS,
+    Mode,
+    stylesheet,
+)
 from core.ui.state_card import LOOKS
 
 #: Full dichromacy, as matrices on linear RGB: https://doi.org/10.1109/TVCG.2009.113, severity 1.0.
@@ -76,6 +87,14 @@ def distance(one: str, other: str) -> float:
 def test_colours_that_share_a_picture_stay_apart_for_every_eye(group: dict[str, object], mode: Mode) -> None:
     for one, other in combinations(group, 2):
         assert distance(COLOURS[one].on(mode), COLOURS[other].on(mode)) >= APART_IN_A_GROUP, (one, other)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_requests_stay_apart_and_carry_letters_of_the_pages_colour(mode: Mode) -> None:
+    for one, other in combinations(REQUESTS.values(), 2):
+        assert distance(one.on(mode), other.on(mode)) >= APART_IN_A_GROUP, (one, other)
+    for colour in REQUESTS.values():
+        assert contrast(colour.on(mode), PAGE.on(mode)) >= 4.5
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.lesson.quantities import (
+    batching,
     hardware_generations,
     inside_a_gpu,
     kv_cache,
     one_token,
+    paged_attention,
     parallelism,
     prefill_and_decode,
     roofline,
@@ -28,6 +30,8 @@ REGISTRY: Final[Mapping[str, Mapping[str, Quantity]]] = {
     "will_it_fit": will_it_fit.QUANTITIES,
     "kv_cache": kv_cache.QUANTITIES,
     "sharing_heads": sharing_heads.QUANTITIES,
+    "paged_attention": paged_attention.QUANTITIES,
+    "batching": batching.QUANTITIES,
     "speculative_decoding": speculative_decoding.QUANTITIES,
     "parallelism": parallelism.QUANTITIES,
     "hardware_generations": hardware_generations.QUANTITIES,

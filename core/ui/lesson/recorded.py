@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from core.catalog.assets import FOLDER
+from core.lab.checked_json import parse
+from core.lab.experiment import Experiment
 from core.lab.record import RunRecord, load
 from core.lesson.lesson import Lesson
+from core.units import MB
 
 _FOLDER: Final = FOLDER / "records"
 
@@ -36,3 +41,23 @@ def shipped(folder: Path) -> tuple[RunRecord, ...]:
         RecordError: a file there is no whole record.
     """
     return tuple(load(path) for path in sorted(folder.glob("*.json")))
+
+
+def experiment(asked: Experiment) -> dict[str, Any] | None:
+    """The recorded result of exactly this experiment; None where there is none."""
+    return shipped_experiments(_FOLDER / "experiments").get(asked.key)
+
+
+@cache
+def shipped_experiments(folder: Path) -> Mapping[str, dict[str, Any]]:
+    """The result of every experiment in a folder, by the experiment's key.
+
+    Raises:
+        RecordError: a file there is no whole record.
+    """
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        reader = parse(path.read_bytes(), "A recorded experiment", 4 * MB)
+        done = Experiment(reader.text("kind"), reader.inner("payload").data, "")
+        found[done.key] = reader.inner("result").data
+    return MappingProxyType(found)

@@ -29,6 +29,7 @@ from core.ui.lesson import (
     one_token_scenes,
     parallelism_scenes,
     roofline_scenes,
+    serving_scenes,
     sharing_scenes,
     speculation_scenes,
 )
@@ -111,6 +112,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     **one_token_scenes.PICTURES,
     **inside_a_gpu_scenes.PICTURES,
     **roofline_scenes.PICTURES,
+    **serving_scenes.PICTURES,
     **parallelism_scenes.PICTURES,
     **speculation_scenes.PICTURES,
 }
@@ -127,6 +129,7 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     **one_token_scenes.DRAWN_BY,
     **inside_a_gpu_scenes.DRAWN_BY,
     **roofline_scenes.DRAWN_BY,
+    **serving_scenes.DRAWN_BY,
     **parallelism_scenes.DRAWN_BY,
     **speculation_scenes.DRAWN_BY,
 }

@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any, Final, get_args
 
 from core.analytic.experts import expected_reads
+from core.analytic.speculative import acceptance_rate
 from core.catalog.formats import FORMATS
 from core.commands.arguments import add_formats, real_number, whole_number
 from core.commands.output import write
@@ -56,11 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--threads", type=whole_number(1, 1024), help="processor threads")
     parser.add_argument(
-        "--max-tokens",
-        type=whole_number(1, _MAX_TOKENS),
-        default=128,
-        metavar="N",
-        help="the most new tokens",
+        "--max-tokens", type=whole_number(1, _MAX_TOKENS), default=128, metavar="N", help="most new tokens"
     )
     parser.add_argument(
         "--speculate",
@@ -156,12 +153,15 @@ def _speculator(args: Namespace, engine: Engine) -> Speculator | None:
 
 
 def _speculation(generation: Generation) -> dict[str, Any]:
-    steps = generation.steps
+    steps = [step for step in generation.steps if step.kind == "decode"]
+    drafted = [step.drafted_tokens for step in steps]
+    accepted = [step.accepted_tokens for step in steps]
     return {
         "speculation": {
-            "drafted_tokens": sum(step.drafted_tokens for step in steps),
-            "accepted_tokens": sum(step.accepted_tokens for step in steps),
-            "decode_steps": sum(step.kind == "decode" for step in steps),
+            "drafted_tokens": sum(drafted),
+            "accepted_tokens": sum(accepted),
+            "acceptance": acceptance_rate(drafted, accepted),
+            "decode_steps": len(steps),
         }
     }
 
@@ -214,7 +214,12 @@ def _acceptance(result: dict[str, Any]) -> list[str]:
     if "speculation" not in result:
         return []
     counts = result["speculation"]
-    return [f"{counts['accepted_tokens']} of {counts['drafted_tokens']} guesses were right"]
+    rate, steps = counts["acceptance"], counts["decode_steps"]
+    looked_at = "" if rate is None else f", {rate:.0%} of those that were looked at"
+    return [
+        f"{counts['accepted_tokens']} of {counts['drafted_tokens']} guesses were right{looked_at}, in "
+        f"{steps} {'step' if steps == 1 else 'steps'} after the prompt"
+    ]
 
 
 def _reads(result: dict[str, Any]) -> list[str]:

@@ -109,6 +109,7 @@ def test_all_options_of_the_engine_go_together(capsys: pytest.CaptureFixture[str
     assert set(result) == KEYS | {"speculation"}
     assert (result["cache"], result["kv"], result["output_tokens"]) == ("paged", "int8", 8)
     counts = result["speculation"]
+    assert set(counts) == {"drafted_tokens", "accepted_tokens", "acceptance", "decode_steps"}
     assert counts["decode_steps"] == 7 - counts["accepted_tokens"]
 
 
@@ -118,7 +119,10 @@ def test_a_draft_writes_what_the_model_writes_alone(capsys: pytest.CaptureFixtur
     plain = as_json(capsys, *arguments)
     guessed = as_json(capsys, *arguments, "--speculate", how, "--guesses", "2")
     assert guessed["text"] == plain["text"]
-    assert guessed["speculation"]["drafted_tokens"] > 0
+    counts = guessed["speculation"]
+    assert counts["drafted_tokens"] > 0
+    # Of those that were looked at: more than of all, since nobody looks behind a wrong one.
+    assert counts["accepted_tokens"] / counts["drafted_tokens"] <= counts["acceptance"] <= 1
     assert not any("may differ" in note for note in guessed["notes"])
 
 
@@ -131,7 +135,10 @@ def test_a_speculated_text_says_what_may_differ_and_whether_it_paid(
     assert ["may differ" in note for note in counts["notes"]] == [True, *([False] if little else [])]
     assert little == any("speculation did not pay here" in note for note in counts["notes"])
     assert main(["generate", *arguments]) == 0
-    assert "\nNote: This text may differ" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "\nNote: This text may differ" in said
+    right, drafted = (counts["speculation"][f"{name}_tokens"] for name in ("accepted", "drafted"))
+    assert f"{right} of {drafted} guesses were right, {counts['speculation']['acceptance']:.0%} of" in said
     sampled = as_json(capsys, *arguments, "--temperature", "1")
     assert not any("may differ" in note for note in sampled["notes"])
 

@@ -70,10 +70,11 @@ def _where(result: dict[str, Any]) -> str:
         record = SpeculateRecord.from_json(result)
     except UserError:  # said where the result would stand
         return ""
-    device = record.host.device_name or record.host.cpu
+    device, writings = record.host.device_name or record.host.cpu, len(record.plain.answer_s)
+    often = "once" if writings == 1 else f"{writings} times"
     return (
         f"{files.clock(record.created_at)}, {record.model_name}, on {device}, {record.host.threads} threads, "
-        f"each text {len(record.plain.answer_s)} times."
+        f"each text {often}."
     )
 
 
@@ -137,7 +138,7 @@ def _lines(record: SpeculateRecord) -> list[Quantity]:
             predicted="" if gain is None else f"{significant(gain)} ×",
             measured=f"{significant(measured)} ×",
             ratio=None if gain is None else measured / gain,
-            spread=None if gain is None else (low / gain, high / gain),
+            spread=None if gain is None or low == high else (low / gain, high / gain),
         ),
     ]
 
@@ -150,5 +151,6 @@ def _costs(record: SpeculateRecord) -> str:
     return (
         f"{record.accepted} of {record.drafted} guesses held. Of those that were looked at, "
         f"{acceptance:.0%} were right. A plain step took {format_seconds(costs.step_s)}, a check "
-        f"{significant(costs.verify)} of that, a guess {significant(costs.draft)} of it, as medians."
+        f"{format_seconds(costs.verify * costs.step_s)}, which is {significant(costs.verify)} steps, and a "
+        f"guess {format_seconds(costs.draft * costs.step_s)}; these are medians."
     )

@@ -38,6 +38,9 @@ page = st.navigation(
             st.Page("pages/sharing_heads.py", title="MHA, MQA, GQA, MLA", icon=":material/share:"),
             st.Page("pages/paged_attention.py", title="PagedAttention", icon=":material/grid_view:"),
         ],
+        "III · Fewer bits": [
+            st.Page("pages/quantising.py", title="Quantising", icon=":material/grid_on:"),
+        ],
         "IV · Many requests": [
             st.Page("pages/batching.py", title="Batching", icon=":material/event_seat:"),
             st.Page("pages/speculative_decoding.py", title="Speculative decoding", icon=":material/bolt:"),

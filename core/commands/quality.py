@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from core.commands.arguments import name_of, whole_number
 from core.lab.quality import (
+    CACHES,
     LEAST_TOKENS,
     MOST_TOKENS,
+    WEIGHTS,
     QualityRequest,
     compared_formats,
 )
@@ -25,13 +27,12 @@ _TENTHS: Final = 10
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's arguments."""
-    for use, words in (("weights", "weight"), ("kv", "cache")):
-        known = compared_formats(use)
+    for use, words, usual in (("weights", "weight", WEIGHTS), ("kv", "cache", CACHES)):
         parser.add_argument(
             f"--{use}",
             nargs="*",
             type=name_of(partial(compared_formats, use)),
-            default=list(known),
+            default=list(usual),
             metavar="FORMAT",
             help=f"{words} formats to hold against fp32; none after the option leaves them all out",
         )

@@ -166,10 +166,11 @@ def _error(values: NDArray[np.float32], scheme: Scheme) -> SchemeRecord:
 def _grids(values: NDArray[np.float32]) -> tuple[GridRecord, ...]:
     whole = quantise(values, Scheme(_DRAWN_BITS, "tensor"))
     rows = quantise(values, Scheme(_DRAWN_BITS, "row"))
-    widest, narrowest = int(rows.scale.argmax()), int(rows.scale.argmin())
+    order = np.argsort(rows.scale[:, 0])
+    middle, narrowest = int(order[len(order) // 2]), int(order[0])
     return (
         _grid("the whole matrix", whole, 0),
-        _grid(f"its widest row, {widest}", rows, widest),
+        _grid(f"its middle row, {middle}", rows, middle),
         _grid(f"its narrowest row, {narrowest}", rows, narrowest),
     )
 

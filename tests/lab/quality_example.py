@@ -22,6 +22,8 @@ _WEIGHTS = {
     "bf16": (269_030_016, 9.46e-4),
     "fp16": (269_030_016, 1.64e-5),
 }
+#: Of a format that is not among them.
+_OTHER = (136_000_000, 8.0e-3)
 _CACHES = {
     "int8": (11_880, 7.3e-4),
     "int4": (7_200, 4.5e-2),
@@ -35,7 +37,7 @@ def quality_record(request: QualityRequest | None = None, noisy: tuple[str, ...]
     asked = request or QualityRequest()
     rows = [REFERENCE]
     for fmt in asked.weights:
-        size, kl = _WEIGHTS[fmt]
+        size, kl = _WEIGHTS.get(fmt, _OTHER)
         rows.append(_row(replace(REFERENCE, weights=fmt, weight_bytes=size), kl))
     for fmt in asked.kv:
         size, kl = _CACHES[fmt]

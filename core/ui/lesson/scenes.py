@@ -28,6 +28,7 @@ from core.ui.lesson import (
     memory_scenes,
     one_token_scenes,
     parallelism_scenes,
+    quantising_scenes,
     roofline_scenes,
     serving_scenes,
     sharing_scenes,
@@ -114,6 +115,7 @@ PICTURES: Final[Mapping[str, Callable[[Scene], Picture]]] = {
     **roofline_scenes.PICTURES,
     **serving_scenes.PICTURES,
     **parallelism_scenes.PICTURES,
+    **quantising_scenes.PICTURES,
     **speculation_scenes.PICTURES,
 }
 
@@ -131,5 +133,6 @@ DRAWN_BY: Final[Mapping[str, tuple[Callable[..., Picture], ...]]] = {
     **roofline_scenes.DRAWN_BY,
     **serving_scenes.DRAWN_BY,
     **parallelism_scenes.DRAWN_BY,
+    **quantising_scenes.DRAWN_BY,
     **speculation_scenes.DRAWN_BY,
 }

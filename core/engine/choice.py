@@ -29,9 +29,10 @@ _REPEATS: Final = 7
 #: On a busy host a question is given up after this time, but not before this many timings.
 _PATIENCE_S: Final = 0.1
 _FEWEST_REPEATS: Final = 2
+_LOST_IN_A_ROW: Final = 2
 #: More than the caches of most processors hold.
 _OTHER_BYTES: Final = 64 * MIB
-_VERSION: Final = 3
+_VERSION: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +58,21 @@ class KernelChoices:
         self._known = _read(self._file)
         self._read_count = len(self._known)
 
-    def fastest(self, key: str, candidates: Callable[[], Sequence[Timed]], example: Tensor) -> int:
+    def fastest(
+        self, key: str, candidates: Callable[[], Sequence[Timed]], example: Tensor, margin: float = 1.0
+    ) -> int:
         """The index of the candidate that is fastest for a single row.
 
         Args:
             key: names the question, for instance its format and shape.
             candidates: makes them; called where the answer is not known.
             example: a row of the input, [1, in].
+            margin: the first is taken unless it takes so many times as long as the fastest.
         """
         if key not in self._known:
             times_s = best_times_s(candidates(), example, self._device)
-            self._known[key] = times_s.index(min(times_s))
+            first = times_s[0] <= margin * min(times_s)
+            self._known[key] = 0 if first else times_s.index(min(times_s))
         return self._known[key]
 
     def switch_rows(self, key: str, ways: Callable[[], tuple[Timed, Timed]], example: Tensor) -> int:
@@ -108,13 +113,14 @@ def _read(file: Path) -> dict[str, int]:
 
 
 def _switch_rows(ways: tuple[Timed, Timed], example: Tensor, device: torch.device) -> int:
-    last = 0
+    """The last count at which the first way wins; two lost counts in a row end the search."""
+    last = lost = 0
     for count in LADDER:
         rows = example.expand(count, -1).contiguous()
         few_s, many_s = best_times_s(ways, rows, device)
-        if few_s > many_s:
-            return last
-        last = count
+        last, lost = (count, 0) if few_s <= many_s else (last, lost + 1)
+        if lost == _LOST_IN_A_ROW:
+            break
     return last
 
 

@@ -1,5 +1,7 @@
 // Sixteen numbers at a time: what the kernels beside this file share.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #if defined(__AVX512F__)
@@ -24,10 +26,46 @@ inline Vector load(const void* from) {
     return vector;
 }
 
+// The sum of all lanes, by halves.
 inline float total(Floats values) {
-    float sum = 0;
-    for (long lane = 0; lane < kLanes; ++lane) sum += values[lane];
-    return sum;
+    typedef float Eight __attribute__((vector_size(4 * 8)));
+    typedef float Four __attribute__((vector_size(4 * 4)));
+    Eight eights[2];
+    std::memcpy(eights, &values, sizeof eights);
+    const Eight eight = eights[0] + eights[1];
+    Four fours[2];
+    std::memcpy(fours, &eight, sizeof fours);
+    const Four four = fours[0] + fours[1];
+    return (four[0] + four[2]) + (four[1] + four[3]);
+}
+
+// The sums of sixteen rows side by side.
+inline Floats totals(const Floats* rows) {
+#if defined(__AVX512F__)
+    const auto quarters = [rows](int p) {  // of rows p, 4 + p, 8 + p, 12 + p: each added up to four numbers
+        const auto pair = [rows](int a, int b) {
+            const __m512 x = (__m512)rows[a], y = (__m512)rows[b];
+            return _mm512_add_ps(_mm512_shuffle_f32x4(x, y, 0x44), _mm512_shuffle_f32x4(x, y, 0xee));
+        };
+        const __m512 x = pair(p, 4 + p), y = pair(8 + p, 12 + p);
+        return _mm512_add_ps(_mm512_shuffle_f32x4(x, y, 0x88), _mm512_shuffle_f32x4(x, y, 0xdd));
+    };
+    const auto join = [](__m512 x, __m512 y) {
+        return _mm512_add_ps(_mm512_shuffle_ps(x, y, 0x88), _mm512_shuffle_ps(x, y, 0xdd));
+    };
+    return (Floats)join(join(quarters(0), quarters(1)), join(quarters(2), quarters(3)));
+#else
+    Floats sums;
+    for (long row = 0; row < kLanes; ++row) sums[row] = total(rows[row]);
+    return sums;
+#endif
+}
+
+// The largest of all lanes.
+inline float largest(Floats values) {
+    float most = values[0];
+    for (long lane = 1; lane < kLanes; ++lane) most = values[lane] > most ? values[lane] : most;
+    return most;
 }
 
 inline float from_bf16(uint16_t half) {
@@ -43,6 +81,77 @@ inline uint16_t to_bf16(float value) {
     std::memcpy(&bits, &value, sizeof bits);
     if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits >> 16) | 64);
     return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+// The nearest whole numbers, ties to even.
+inline Ints nearest(Floats values) {
+#if defined(__AVX512F__)
+    return (Ints)_mm512_cvtps_epi32((__m512)values);
+#else
+    Ints whole;
+    for (long lane = 0; lane < kLanes; ++lane) whole[lane] = static_cast<int32_t>(std::nearbyint(values[lane]));
+    return whole;
+#endif
+}
+
+// The largest of |x|, which is not finite where one of them is not: without their sign, the bits of floats are
+// ordered as the numbers are, then come infinity and what is no number.
+inline float largest_size(const float* x, long size) {
+    Ints most = {};
+    for (long i = 0; i < size; i += kLanes) {
+        const Ints bits = load<Ints>(x + i) & 0x7fffffff;
+        most = most > bits ? most : bits;
+    }
+    int32_t bits = 0;
+    for (long lane = 0; lane < kLanes; ++lane) bits = most[lane] > bits ? most[lane] : bits;
+    float result;
+    std::memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+// The numbers -8 to 7 in bf16, twice: what a nibble stands for before its scale and zero.
+struct NibbleTable {
+    uint16_t numbers[2 * kLanes];
+    NibbleTable() {
+        for (int i = 0; i < 2 * kLanes; ++i) numbers[i] = to_bf16(static_cast<float>(i % kLanes - 8));
+    }
+};
+
+// e^x to seven digits: 2^n * 2^f with f in [-1/2, 1/2] and a polynomial for 2^f.
+inline Floats exponential(Floats x) {
+    x = x < -87.0f ? Floats{} - 87.0f : x;
+    x = x > 88.0f ? Floats{} + 88.0f : x;
+    const Floats scaled = x * 1.44269504f;
+    const Floats half = scaled < 0.0f ? Floats{} - 0.5f : Floats{} + 0.5f;
+    const Ints whole = __builtin_convertvector(scaled + half, Ints);  // towards zero: to the nearest
+    const Floats f = (scaled - __builtin_convertvector(whole, Floats)) * 0.693147181f;
+    Floats sum = Floats{} + 1.0f / 720;
+    sum = sum * f + 1.0f / 120;
+    sum = sum * f + 1.0f / 24;
+    sum = sum * f + 1.0f / 6;
+    sum = sum * f + 0.5f;
+    sum = sum * f + 1;
+    sum = sum * f + 1;
+    return sum * (Floats)((whole + 127) << 23);
+}
+
+inline Bytes narrowed(Ints values) {
+#if defined(__AVX512F__)
+    return (Bytes)_mm512_cvtepi32_epi8((__m512i)values);
+#else
+    return __builtin_convertvector(__builtin_convertvector(values, Shorts), Bytes);
+#endif
+}
+
+// To bf16 as `to_bf16` does it.
+inline Halves narrowed(Floats values) {
+    const Ints bits = (Ints)values, none = (bits & 0x7fffffff) > 0x7f800000;
+    const Ints rounded = bits + 0x7fff + (bits >> 16 & 1), kept = none ? bits | 0x400000 : rounded;
+#if defined(__AVX512F__)
+    return (Halves)_mm512_cvtepi32_epi16(_mm512_srli_epi32((__m512i)kept, 16));
+#else
+    return __builtin_convertvector(kept >> 16, Halves);
+#endif
 }
 
 inline Floats widened(Bytes bytes) {

@@ -6,24 +6,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from core.catalog.formats import number_format
-from core.engine import kernels, native
+from core.engine import float8_kernels, kernels, native_products
 from core.engine.choice import KernelChoices, Timed
 from core.engine.kernels import LinearKernel, SwitchedLinear
 from core.engine.nibble_kernels import CpuNibbleLinear, CudaNibbleLinear, PlainNibbleLinear
-from core.engine.quantise import Groups4, Rows8, groups4, rows8
+from core.engine.quantise import Groups4, Rows8, float_rows8, groups4, rows8
 from core.engine.weight import Weight
+from core.errors import FormatError
 
 #: Formats that are kept as they are, and the type of their numbers.
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 #: Rows of a small kernel that runs before another of its kind is timed; int4 comes in blocks of as many.
 _SMALL: Final = 64
+#: Our own kernel is taken unless it takes so many times as long as the fastest: with it, a whole step runs in
+#: one call, and a moment of a busy host does not decide otherwise.
+_MARGIN: Final = 2.0
+_WORTH_TIMING: Final = 2**18
 
 Matrix = TypeVar("Matrix", Tensor, Rows8, Groups4)
 #: Packs a matrix, with its bias.
@@ -60,36 +64,65 @@ def make_linear(
     offset = None if bias is None else bias.to(where, dtype)
     if fmt == "int4":
         groups = _moved4(groups4(weight), where)
-        return _settled(_nibbles(groups), groups, offset, dtype, known)
+        return _settled(_nibbles(groups, known), groups, offset, dtype, known)
     dense = (weight.dense() if isinstance(weight, Weight) else weight).to(where)
     if fmt == "int8":
         return byte_linear(rows8(dense, dtype), offset, known)
     if fmt == "int8-dynamic":
-        return kernels.DynamicByteLinear(rows8(dense, dtype), offset)
+        return _rounding(rows8(dense, dtype), offset, known)
+    if fmt.startswith("fp8"):
+        return _float8(fmt, dense, offset)
     return _kept(dense.to(dtype).contiguous(), offset, known)
 
 
 def plain_linear(weight: Tensor, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """The best product that leaves ``weight`` as it is, so that others may read its rows too."""
-    return _settled(_plain(weight), weight, bias, weight.dtype, choices)
+    builds = [_plain(weight)]
+    if weight.dtype == torch.bfloat16 and native_products.takes(weight, tiled=False):
+        builds.insert(0, native_products.NativeHalfLinear)
+    build = _fastest("bf16 in C++ or torch", builds, weight, weight.dtype, choices)
+    return _settled(build, weight, bias, weight.dtype, choices)
 
 
 def byte_linear(rows: Rows8, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """int8 weight-only from rows that are quantised already, and that a table may share."""
     builds: list[Build[Rows8]] = [kernels.ByteLinear]
-    ours = native.kernels() if native.takes(rows) else None
-    if ours is not None:
-        builds.append(partial(native.NativeByteLinear, kernels=ours))
-    build = _fastest("torch or C++ int8", builds, rows, torch.bfloat16, choices)
+    if native_products.takes(rows.bytes, tiled=False):
+        builds.insert(0, native_products.NativeByteLinear)
+    build = _fastest("int8 in C++ or torch", builds, rows, torch.bfloat16, choices)
     return _settled(build, rows, bias, torch.bfloat16, choices)
+
+
+def _rounding(rows: Rows8, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
+    """int8 dynamic."""
+    builds: list[Build[Rows8]] = [kernels.DynamicByteLinear]
+    if native_products.takes(rows.bytes, tiled=True):
+        builds.insert(0, native_products.NativeRoundedLinear)
+    return _fastest("int8 x int8 in C++ or torch", builds, rows, torch.float32, choices)(rows, bias)
+
+
+def _float8(fmt: str, weight: Tensor, bias: Tensor | None) -> LinearKernel:
+    """fp8 as storage, which every device has, or fp8 products."""
+    on_gpu = weight.device.type == "cuda"
+    if fmt == "fp8-weight-only":
+        build = float8_kernels.Float8Linear if on_gpu else float8_kernels.MovedFloat8Linear
+        return build(float_rows8(weight, torch.bfloat16), bias)
+    if not on_gpu or torch.cuda.get_device_capability(weight.device) < float8_kernels.CAPABILITY:
+        raise FormatError(
+            f"{fmt} weights need a GPU that multiplies fp8, from compute capability 8.9 on; this device is "
+            "none. Choose fp8-weight-only, which every device can store."
+        )
+    return float8_kernels.ScaledFloat8Linear(float_rows8(weight, torch.float32), bias)
 
 
 def _kept(weight: Tensor, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """A matrix in a format of torch's own: as it is, or packed by oneDNN."""
     builds: list[Build[Tensor]] = [_plain(weight)]
+    if weight.dtype == torch.bfloat16 and native_products.takes(weight, tiled=False):
+        builds.insert(0, native_products.NativeHalfLinear)
     if weight.device.type == "cpu" and weight.dtype != torch.float16 and torch._C._has_mkldnn:
         builds.append(kernels.PrepackedLinear)
-    name = f"plain or packed {str(weight.dtype).removeprefix('torch.')}"
+    name = f"C++, plain or packed {str(weight.dtype).removeprefix('torch.')}"
     build = _fastest(name, builds, weight, weight.dtype, choices)
     return _settled(build, weight, bias, weight.dtype, choices)
 
@@ -105,15 +138,21 @@ def _plain(weight: Tensor) -> Build[Tensor]:
 def _fastest(
     name: str, builds: Sequence[Build[Matrix]], matrix: Matrix, dtype: torch.dtype, choices: KernelChoices
 ) -> Build[Matrix]:
-    """The way of packing whose product with a single row is fastest here."""
-    if len(builds) == 1:
+    """The way of packing whose product with a single row is fastest here.
+
+    Ours also where torch's is a little faster, and for matrices so small that only calls would be timed: with
+    ours alone can a whole step run in one call.
+    """
+    ours = getattr(builds[0], "__module__", "") == native_products.__name__
+    if len(builds) == 1 or (ours and _numbers(matrix).numel() < _WORTH_TIMING):
         return builds[0]
 
     def candidates() -> list[Timed]:
         small = _first_rows(matrix)
         return [Timed(build(matrix, None), build(small, None)) for build in builds]
 
-    place = choices.fastest(f"{name} {_size(matrix)}", candidates, _example(matrix, dtype))
+    margin = _MARGIN if ours else 1.0
+    place = choices.fastest(f"{name} {_size(matrix)}", candidates, _example(matrix, dtype), margin)
     return builds[min(place, len(builds) - 1)]
 
 
@@ -165,7 +204,7 @@ def _moved4(groups: Groups4, device: torch.device) -> Groups4:
     return Groups4(*(part.to(device) for part in (groups.nibbles, groups.scale, groups.zero)))
 
 
-def _nibbles(groups: Groups4) -> Build[Groups4]:
+def _nibbles(groups: Groups4, choices: KernelChoices) -> Build[Groups4]:
     """The packed kernel of the device where it takes the shape; unpacking for every product elsewhere."""
     outputs, inputs = groups.nibbles.shape
     if groups.nibbles.device.type == "cuda":
@@ -175,4 +214,7 @@ def _nibbles(groups: Groups4) -> Build[Groups4]:
             and torch.cuda.get_device_capability(groups.nibbles.device) >= (8, 0)
         )
         return CudaNibbleLinear if fits else PlainNibbleLinear
-    return PlainNibbleLinear if outputs % 16 or inputs % 32 else CpuNibbleLinear
+    builds: list[Build[Groups4]] = [PlainNibbleLinear if outputs % 16 or inputs % 32 else CpuNibbleLinear]
+    if native_products.takes(groups.nibbles, tiled=True):
+        builds.insert(0, native_products.NativeNibbleLinear)
+    return _fastest("int4 in C++ or torch", builds, groups, torch.bfloat16, choices)

@@ -7,7 +7,6 @@ not be filled with a real text for that: attention reads the slots whatever is i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal
 
 import torch
@@ -15,9 +14,10 @@ import torch
 from core.analytic.step_record import StepKind
 from core.engine.batch import Batch, Sequence
 from core.engine.clock import synchronise
+from core.engine.runner import native_part
 from core.engine.sampling import Sampler, Sampling
 from core.engine.step import StepLabel
-from core.engine.transformer import Pass
+from core.engine.transformer import Operator, Pass
 from core.errors import RequestError
 
 if TYPE_CHECKING:
@@ -89,10 +89,16 @@ def _clocked_pass(engine: Engine, values: Pass, sampler: Sampler) -> dict[str, f
         sampler.choose(values.logits).tolist()
 
     sums: dict[str, float] = {}
-    operators: list[tuple[str, Callable[[Pass], None]]] = [*engine.model.operators(), ("sample", sample)]
+    step = native_part(engine.runner, values)
+    rest = [] if step is not None else engine.model.operators()[1:]
+    operators: list[Operator] = [("embedding", engine.model.embedding), *rest, ("sample", sample)]
     synchronise(engine.device)
     before = time.perf_counter()
     for name, operator in operators:
+        if name == "sample" and step is not None:
+            for inner, seconds in step.timed(values):
+                sums[inner] = sums.get(inner, 0.0) + seconds
+            before = time.perf_counter()
         operator(values)
         synchronise(engine.device)
         now = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Our own kernels for bf16 rows on a processor, in C++: compiled on this machine when first needed.
+"""Our own kernels on a processor, in C++: compiled on this machine when first needed.
 
-torch's product of bf16 rows with int8 weights waits for memory between one row of the matrix and the
-next, and its norm and rotary turn are several calls each. The C++ beside this file does the same sums
-without that. It needs a compiler; where there is none, torch's kernels serve.
+torch waits for memory between one row of a matrix and the next, and for the library between one small
+operator and the next. The C++ beside this file does the same sums without that. It needs a compiler; where
+there is none, torch's kernels serve.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from core.engine.kernels import ByteLinear
 from core.engine.native_library import load
-from core.engine.quantise import Rows8
 
 _LOG: Final = logging.getLogger(__name__)
-#: Rows of an int8 matrix must be a multiple of so many numbers long.
+#: Rows of a matrix, and heads, must be a multiple of so many numbers long.
 LANES: Final = 16
 
 
@@ -31,29 +29,12 @@ LANES: Final = 16
 class Kernels:
     """The compiled functions; each is called with addresses and sizes, see the source."""
 
-    int8_product: Callable[..., None]
+    multiply: Callable[..., None]
+    run_step: Callable[..., None]
+    step_parts: Callable[[int], int]
     rms_norm: Callable[..., None]
     turn: Callable[..., None]
     attend: Mapping[tuple[torch.dtype, torch.dtype], Callable[..., None]]  # by formats of query and cache
-
-
-class NativeByteLinear(ByteLinear):
-    """int8 weight-only by the C++ product."""
-
-    few_name = "int8 product in C++"
-
-    def __init__(self, rows: Rows8, bias: Tensor | None, kernels: Kernels) -> None:
-        super().__init__(rows, bias)
-        self._product = kernels.int8_product
-        self._shape = (rows.bytes.shape[0], rows.bytes.shape[1])
-        self._addresses = (rows.bytes.data_ptr(), rows.scale.data_ptr())
-
-    def few_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        rows = rows.contiguous()
-        out = torch.empty(rows.shape[0], self._shape[0], dtype=torch.bfloat16)
-        self._product(rows.data_ptr(), *self._addresses, out.data_ptr(), rows.shape[0], *self._shape)
-        return out
 
 
 def rms_norm(rows: Tensor, weight: Tensor, eps: float) -> Tensor | None:
@@ -79,13 +60,6 @@ def turn(heads: Tensor, cosine: Tensor, sine: Tensor) -> bool:
     return True
 
 
-def takes(rows: Rows8) -> bool:
-    """Whether the int8 product can multiply by this matrix."""
-    plain = rows.bytes.is_contiguous() and rows.scale.is_contiguous()
-    fits = rows.bytes.shape[1] % LANES == 0 and rows.scale.dtype == torch.bfloat16
-    return plain and fits and rows.bytes.device.type == "cpu"
-
-
 @functools.cache
 def kernels() -> Kernels | None:
     """The compiled functions, or None where they cannot be compiled; the log says why, once."""
@@ -102,7 +76,9 @@ def _bound(library: ctypes.CDLL) -> Kernels:
     Raises:
         AttributeError: it lacks one of them.
     """
-    library.int8_product.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_long] * 3
+    library.multiply.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long]
+    library.run_step.argtypes = [ctypes.c_void_p] * 2
+    library.step_parts.argtypes, library.step_parts.restype = [ctypes.c_long], ctypes.c_long
     library.rms_norm.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 2 + [ctypes.c_float]
     library.turn.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 4
     attend = {
@@ -114,6 +90,8 @@ def _bound(library: ctypes.CDLL) -> Kernels:
     }
     for function in attend.values():
         function.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_long] * 5
-    for function in (library.int8_product, library.rms_norm, library.turn, *attend.values()):
+    plain = library.multiply, library.run_step, library.rms_norm, library.turn
+    for function in (*plain, *attend.values()):
         function.restype = None
-    return Kernels(library.int8_product, library.rms_norm, library.turn, attend)
+    multiply, run_step, norm, rotate = plain
+    return Kernels(multiply, run_step, library.step_parts, norm, rotate, attend)

@@ -12,6 +12,7 @@ import torch
 
 from core.engine.batch import Batch
 from core.engine.kv_cache import KVPool
+from core.engine.native_step import NativeStep, native_step
 from core.engine.transformer import Operator, Pass, Transformer
 
 
@@ -37,7 +38,28 @@ class EagerRunner:
         return values
 
 
+class NativeRunner:
+    """Steps of few rows in one call of C++, steps of many rows one operator after the other.
+
+    Attributes:
+        step: what runs the few.
+    """
+
+    def __init__(self, model: Transformer, step: NativeStep) -> None:
+        self.step, self._eager = step, EagerRunner(model)
+
+    def run(self, batch: Batch, pool: KVPool) -> Pass:
+        """See ``StepRunner``."""
+        return (self.step if self.step.takes(batch, pool) else self._eager).run(batch, pool)
+
+
+def native_part(runner: StepRunner, values: Pass) -> NativeStep | None:
+    """What would run these values in one call of C++; None where operators are called one by one."""
+    step = runner.step if isinstance(runner, NativeRunner) else None
+    return step if step is not None and step.takes(values.batch, values.pool) else None
+
+
 def make_runner(model: Transformer, device: torch.device) -> StepRunner:
-    """Choose how steps are run on this device; eagerly on both so far."""
-    del device
-    return EagerRunner(model)
+    """Choose how steps are run on this device."""
+    step = native_step(model) if device.type == "cpu" else None
+    return EagerRunner(model) if step is None else NativeRunner(model, step)

@@ -51,12 +51,16 @@ def small_spec(**changes: object) -> ModelSpec:
 
 
 def small_engine(
-    cache: CacheKind = "contiguous", kv: str = "fp32", page_tokens: int = 4, **changes: object
+    cache: CacheKind = "contiguous",
+    kv: str = "fp32",
+    page_tokens: int = 4,
+    weights: str = "fp32",
+    **changes: object,
 ) -> Engine:
     spec = small_spec(**changes)
     checkpoint = Checkpoint(spec, SmallWeights(spec), ByteText(spec.vocab_size), frozenset())
     return Engine(
-        checkpoint, weights="fp32", kv=kv, cache=cache, device=torch.device("cpu"), page_tokens=page_tokens
+        checkpoint, weights=weights, kv=kv, cache=cache, device=torch.device("cpu"), page_tokens=page_tokens
     )
 
 

@@ -1,4 +1,4 @@
-"""The C++ product is the product of the stored weights, and its absence costs nothing but speed."""
+"""The C++ beside torch: small operators, attention, the library itself; its absence costs only speed."""
 
 import subprocess
 import sys
@@ -12,14 +12,11 @@ from torch import Tensor
 from core.catalog.model import Attention
 from core.engine import native, native_attention, native_library
 from core.engine.kv_cache import make_layer
-from core.engine.linear import DTYPES, make_linear
-from core.engine.quantise import Rows8, rows8
+from core.engine.linear import DTYPES
 
 pytestmark = pytest.mark.torch
 
 needs_compiler = pytest.mark.skipif(native.kernels() is None, reason="These kernels need a C++ compiler.")
-SHAPES = [(1, 32), (17, 96), (256, 576), (33, 1536)]
-COUNTS = [1, 2, 3, 4, 7, 9]
 
 
 @pytest.fixture
@@ -30,33 +27,9 @@ def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     native.kernels.cache_clear()
 
 
-def quantised(outputs: int, inputs: int) -> Rows8:
-    torch.manual_seed(outputs + inputs)
-    return rows8(torch.randn(outputs, inputs), torch.bfloat16)
-
-
-def compiled() -> native.Kernels:
-    found = native.kernels()
-    assert found is not None
-    return found
-
-
 def assert_rounded_once(product: Tensor, exact: Tensor) -> None:
     largest = exact.abs().max()
     assert ((product.double() - exact).abs() <= 2**-8 * exact.abs() + 1e-5 * largest).all()
-
-
-@needs_compiler
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("shape", [*SHAPES, (5, 16)])
-@torch.inference_mode()
-def test_the_int8_product_is_that_of_the_stored_weights(shape: tuple[int, int], count: int) -> None:
-    rows, bias = quantised(*shape), torch.randn(shape[0]).bfloat16()
-    assert native.takes(rows)
-    inputs = torch.randn(count, shape[1]).bfloat16()
-    plain = native.NativeByteLinear(rows, None, compiled()).few_rows(inputs)
-    assert_rounded_once(plain, inputs.double() @ rows.dense().double().T)
-    assert torch.equal(native.NativeByteLinear(rows, bias, compiled())(inputs), plain + bias)
 
 
 @needs_compiler
@@ -88,24 +61,6 @@ def test_turning_is_turning_and_touches_nothing_else(count: int) -> None:
     assert_rounded_once(wide[:, :4], exact)
     assert torch.equal(wide[:, 4:], before[:, 4:])
     assert not native.turn(wide.float()[:, :4], cosine.float(), sine.float())
-
-
-@needs_compiler
-@torch.inference_mode()
-def test_numbers_that_are_not_finite_stay_so_and_rows_may_lie_apart() -> None:
-    kernel = native.NativeByteLinear(quantised(8, 32), None, compiled())
-    wild = torch.full((1, 32), float("nan")).bfloat16()
-    assert kernel.few_rows(wild).isnan().all()
-    apart = torch.randn(32, 3).bfloat16().t()
-    assert torch.equal(kernel.few_rows(apart), kernel.few_rows(apart.contiguous()))
-
-
-def test_rows_that_do_not_fill_the_lanes_are_left_to_torch() -> None:
-    assert not native.takes(quantised(4, 24))
-    rows, inputs = quantised(4, 24), torch.randn(1, 24).bfloat16()
-    kernel = make_linear(rows.dense(), "int8", "cpu")
-    assert kernel.name == "int8 to bf16, F.linear", "torch's packed kernel reads past such rows"
-    assert torch.allclose(kernel(inputs).float(), inputs.float() @ rows.dense().T, rtol=0.02, atol=0.05)
 
 
 @pytest.mark.usefixtures("_fresh")

@@ -21,6 +21,7 @@ from core.catalog.model import Layer
 from core.engine.batch import Batch, Sequence
 from core.engine.clock import synchronise
 from core.engine.engine import Engine
+from core.engine.runner import make_runner, native_part
 from core.engine.sampling import Sampler, Sampling
 from core.engine.transformer import Pass
 from core.lab.fit import Sample
@@ -35,6 +36,8 @@ _LAST_TOKEN: Final = {"final_norm", "lm_head", "sample"}
 _PARTS: Final = 8
 #: Where the layers begin, behind a lookup that finds the program cold and one that does not.
 _LAYERS: Final = 2
+#: The choice of the token, from all of the logits and from a part of them.
+_CHOICES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class OperatorClock:
         model = engine.model
         blocks = [model.blocks[index] for index in layers]
         self._warming = sum(len(block.operators()) for block in blocks[:warming])
+        part = replace(model, blocks=blocks)
+        self._runner = make_runner(part, engine.device)
         self._timed = [
             _Timed(None, "embedding", model.embedding),
             _Timed(None, "embedding", model.embedding),
@@ -122,11 +127,17 @@ class OperatorClock:
     @torch.inference_mode()
     def _plain_pass(self, new_tokens: int, context: int) -> float:
         values = self._values(new_tokens, context)
+        step = native_part(self._runner, values)
         self._before_each()
         synchronise(self._engine.device)
         before = time.perf_counter()
-        for timed in self._timed:
-            timed.run(values)
+        if step is None:
+            for timed in self._timed:
+                timed.run(values)
+        else:
+            self._run(self._timed[:_LAYERS], values)
+            step.finish(values)
+            self._run(self._timed[-_CHOICES:], values)
         synchronise(self._engine.device)
         return time.perf_counter() - before
 
@@ -138,14 +149,23 @@ class OperatorClock:
 
     @torch.inference_mode()
     def _pass(self, new_tokens: int, context: int) -> list[float]:
-        engine, values = self._engine, self._values(new_tokens, context)
-        times_s = []
+        values = self._values(new_tokens, context)
+        step = native_part(self._runner, values)
         self._before_each()
-        synchronise(engine.device)
+        if step is None:
+            return self._run(self._timed, values)
+        first = self._run(self._timed[:_LAYERS], values)
+        inner = [seconds for _, seconds in step.timed(values)]
+        return [*first, *inner, *self._run(self._timed[-_CHOICES:], values)]
+
+    def _run(self, some: list[_Timed], values: Pass) -> list[float]:
+        """Run operators one by one, with a clock between them."""
+        times_s = []
+        synchronise(self._engine.device)
         before = time.perf_counter()
-        for timed in self._timed:
+        for timed in some:
             timed.run(values)
-            synchronise(engine.device)
+            synchronise(self._engine.device)
             now = time.perf_counter()
             times_s.append(now - before)
             before = now

@@ -24,6 +24,7 @@ COMMANDS: Final[dict[str, str]] = {
     "model": "count a model's parameters, weights and KV cache",
     "plan": "memory, time and limits of a model on an accelerator",
     "generate": "write text with the engine on this machine",
+    "serve": "replay a trace of requests with the engine, beside the simulator",
     "split": "run a model split over processes, and hold it against one process",
     "quality": "what each number format loses, and how fast it is on this machine",
     "bench": "calibrate this machine, predict, measure and compare",

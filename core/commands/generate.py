@@ -42,7 +42,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--cache", default="contiguous", choices=get_args(CacheKind), help="where keys and values are kept"
     )
     parser.add_argument(
+        "--page-tokens",
         "--page-size",
+        dest="page_size",
         type=whole_number(1, 65_536),
         default=PAGE_TOKENS,
         metavar="N",

@@ -15,8 +15,8 @@ _WIDTH: Final = 560
 _LEFT, _RIGHT = 6, 554
 _TABLE: Final = 26  # height of a row of the tables
 _MOST_TABLES: Final = 6
-_BOXES_AT: Final = 110
-_BOX, _MOST_BOXES = 40, 10
+_BOXES_AT: Final = 150
+_BOX, _MOST_BOXES = 40, 9
 _ROW, _GAP = 30, 5  # of the memory
 _SLOTS_IN_ROW: Final = 64
 #: Below these widths a block has no number, and a run of blocks no letter.

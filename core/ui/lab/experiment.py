@@ -57,7 +57,7 @@ def show(
 
     Args:
         experiment: what to do, with the settings of now; a result of other settings is not shown.
-        draw: draws a finished result; a ``UserError`` that it raises is shown as its sentence.
+        draw: draws a finished result; a ``UserError`` that it or the notes raise is shown as its sentence.
         key: of the widgets.
         problem: why it cannot be run so, as a sentence; empty where it can.
         recorded: the result of a real run that ships with the app, for settings never run here.
@@ -68,10 +68,15 @@ def show(
         _under_way(experiment, key, device)
         return
     result = runs.result_of(experiment)
-    _at_rest(experiment, result, recorded, notes, problem)
+    shown = None if problem else result or recorded
+    try:
+        _at_rest(experiment, result, recorded, notes, problem)
+    except UserError as fault:  # the result cannot be read
+        state_card("failed", str(fault))
+        shown = None
     if not print_view.is_on():
         _run_button(experiment, key, device, "Run" if result is None else "Run again", bool(problem))
-    if (shown := result or recorded) is not None and not problem:
+    if shown is not None:
         try:
             draw(shown)
         except UserError as fault:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import streamlit as st
 
@@ -24,10 +24,18 @@ from core.ui.lesson import control_row, measured_beat, recorded
 from core.ui.lesson.serving_scenes import moment
 from core.ui.picture import Picture
 from core.ui.plain import plain
-from core.ui.table import Cell
+from core.ui.table import Blank, Cell
 from core.units import format_seconds
 
-_MS = 1e3
+_MS: Final = 1e3
+_LINES: Final = (
+    "steps served",
+    "steps simulated",
+    "wall time, s",
+    "tokens a second",
+    "mean time to a first token, s",
+    "median step in which all write, ms",
+)
 
 
 def show_batching(lesson: Lesson) -> None:
@@ -75,16 +83,13 @@ def _result(lesson: Lesson, draw: Callable[[Lesson, ServeRecord], None], result:
     record = ServeRecord.from_json(result)
     _check("Equal to the simulator", serving_trial.equal_steps(record))
     _check("Equal outputs", serving_trial.equal_outputs(record))
+    columns = [_column(record, service) for service in record.services]
     export.show_table(
-        ("served", "steps", "simulated", "wall time s", "tokens/s", "first token ms", "decode step ms"),
-        [_row(record, service) for service in record.services],
+        ("", *(name_of(record, service) for service in record.services)),
+        [(name, *cells) for name, *cells in zip(_LINES, *columns, strict=True)],
         key=f"{lesson.id}_served",
         file_name=f"{lesson.id}-served",
         label="Served and simulated",
-    )
-    st.caption(
-        "First token: from a request's arrival until it is there, the mean. Decode step: a step in which "
-        "everybody writes, the median."
     )
     draw(lesson, record)
     _tokens(lesson, record)
@@ -95,17 +100,17 @@ def _check(label: str, checked: Checked) -> None:
     st.markdown(f"{sign} **{plain(label)}**: {plain(checked.sentence)}")
 
 
-def _row(record: ServeRecord, service: Service) -> tuple[Cell, ...]:
+def _column(record: ServeRecord, service: Service) -> tuple[Cell, ...]:
+    """What one way of serving came to, in the order of ``_LINES``."""
     first_s = sum(request.ttft_s for request in service.requests) / len(service.requests)
     step_s = service.decode_step_s
     return (
-        name_of(record, service),
         len(service.steps),
         serving_trial.simulated_steps(record, service),
         service.wall_s,
         service.tokens_per_s,
-        first_s * _MS,
-        None if step_s is None else step_s * _MS,
+        first_s,
+        Blank.DOES_NOT_APPLY if step_s is None else step_s * _MS,
     )
 
 

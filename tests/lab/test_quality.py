@@ -1,12 +1,14 @@
 """The comparison of formats as a job, on a model small enough to be packed in milliseconds."""
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 
 from core.engine.checkpoint import Checkpoint
+from core.engine.choice import KernelChoices
 from core.engine.engine import Engine
 from core.engine.text import ByteText
 from core.errors import CheckpointError
@@ -32,6 +34,15 @@ class Outbox:
         self.sent.append(message)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """Small products gain nothing from a second thread, and wait for it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(autouse=True)
 def small_model(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The small model in place of the embedded one; the formats it was packed in."""
@@ -41,6 +52,8 @@ def small_model(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         packed.append(weights)
         return Engine(CHECKPOINT, weights=weights, kv="fp32", cache="contiguous", device=torch.device("cpu"))
 
+    # Which kernel is fastest is not asked here, and finding out takes seconds.
+    monkeypatch.setattr(KernelChoices, "switch_rows", lambda *_: 8)
     monkeypatch.setattr(quality_job, "_engine", load)
     monkeypatch.setattr(quality_job, "open_checkpoint", lambda _: CHECKPOINT)
     return packed

@@ -120,6 +120,10 @@ class Machine:
             self.link_share * link.bandwidth_bytes_per_s, link.latency_s or 0.0, self.collective_fixed_s
         )
 
+    def knows(self, kind: Kind, format: str) -> bool:
+        """Whether it has a rate for such operators."""
+        return (kind, format) in self.rates or (kind, "*") in self.rates
+
     def rate(self, kind: Kind, format: str, operator: str = "") -> Rate:
         """The rate of an operator: its own entry, else its kind's in the format, else in every format.
 

@@ -76,7 +76,7 @@ class WeightPlan:
 
 
 #: The head is kept finer than the layers where they are very coarse: it decides the token.
-_HEAD_FORMAT: Final[dict[str, str]] = {"int4": "int8"}
+_HEAD_FORMAT: Final[dict[str, str]] = {"int4": "int8", "fp8-weight-only": "bf16", "fp8-dynamic": "bf16"}
 #: A head whose matrix is packed for a kernel cannot be read row by row, so the table is kept apart.
 _TABLE_FORMAT: Final[dict[str, str]] = {"int8-dynamic": "int8"}
 #: Formats of files that are quantised from end to end; serving formats leave head and table alone.
@@ -87,11 +87,11 @@ def weight_plan(weights: str, model: ModelSpec) -> WeightPlan:
     """Say in which format each tensor of a model is kept when its weights are in ``weights``.
 
     The layers' matrices are in the format itself. Of the engine's formats, the head is too, except beside
-    int4, where it is int8; the table has the head's format, and shares its memory where embeddings are
-    tied, except beside int8-dynamic, whose head is packed: the table is then int8 rows of its own. GGUF
-    and MLX formats hold for head and table as well; serving formats (GPTQ, fp8, MXFP4 and so on) leave
-    both in the format of the activations. Where the publisher stores only the experts in this format, only
-    they have it. A mixed file ("q4_k_m") follows its recipe. Norms, biases and routers are in the format
+    int4, where it is int8, and fp8, where it is bf16; the table has the head's format, and shares its memory
+    where embeddings are tied, except beside int8-dynamic, whose head is packed: the table is then int8 rows
+    of its own. GGUF and MLX formats hold for head and table as well; serving formats (GPTQ, fp8 and so on)
+    leave both in the format of the activations. Where the publisher stores only the experts in this format,
+    only they have it. A mixed file ("q4_k_m") follows its recipe. Norms, biases and routers are in the format
     of the activations.
 
     Args:

@@ -213,7 +213,12 @@ def _larger_batch(now: Planned) -> int:
 def _formats(now: Planned) -> Iterator[_Change]:
     """Coarser weights that the chip computes, and a 16-bit cache; every format where none is timed yet."""
     case, before = now.case, now.plan
-    supported = [record for record in FORMATS.values() if record.compute in case.machine.peak_flops_per_s]
+    machine = case.machine
+    supported = [
+        record
+        for record in FORMATS.values()
+        if record.compute in machine.peak_flops_per_s and machine.knows("linear", record.id)
+    ]
     bits = STORAGE_FORMATS[case.scenario.weights].payload_bits
     weights = [r for r in supported if before.ttft_s is None or r.payload_bits < bits]
     weights += [r for r in supported if r.id == case.scenario.weights and r not in weights]

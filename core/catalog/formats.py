@@ -60,7 +60,8 @@ class NumberFormat:
         compute: the key into an accelerator's dense peaks: "fp32", "bf16", "fp16", "int8", "fp8", "fp4".
         activations: the format in which the rest of the forward pass runs beside such weights.
         uses: what may be stored in it.
-        engine: the app's own engine runs it.
+        engine: where the app's own engine runs it: "yes", "sm89" on GPUs from compute capability 8.9 on,
+            or "" for nowhere.
         source: where the layout is written down.
         meaning: one sentence for the page.
     """
@@ -73,7 +74,7 @@ class NumberFormat:
     compute: str
     activations: str
     uses: tuple[Use, ...]
-    engine: bool
+    engine: str
     source: str
     meaning: str
 
@@ -149,7 +150,7 @@ def _format(row: dict[str, str]) -> NumberFormat:
         compute=row["compute"],
         activations=row["activations"],
         uses=tuple(cast("Use", use) for use in row["uses"].split() if use in get_args(Use)),
-        engine=row["engine"] == "yes",
+        engine=row["engine"],
         source=row["source"],
         meaning=row["meaning"],
     )
@@ -170,8 +171,12 @@ def _scale(text: str) -> Scale:
 STORAGE_FORMATS: Final[dict[str, NumberFormat]] = {
     record.id: record for record in map(_format, read_csv("formats"))
 }
-#: Those of them that the app's own engine runs.
+#: Those of them that the app's own engine runs on every device.
 FORMATS: Final[dict[str, NumberFormat]] = {
+    record.id: record for record in STORAGE_FORMATS.values() if record.engine == "yes"
+}
+#: And those that it runs on some.
+ENGINE_FORMATS: Final[dict[str, NumberFormat]] = {
     record.id: record for record in STORAGE_FORMATS.values() if record.engine
 }
 
@@ -186,12 +191,12 @@ def number_format(id: str, use: Use) -> NumberFormat:
 
 
 def engine_format(id: str, use: Use) -> NumberFormat:
-    """Look up a format that the app's own engine runs.
+    """Look up a format that the app's own engine runs; a device may still lack it.
 
     Raises:
         FormatError: the engine has no such format for this use.
     """
-    return _among(FORMATS, id, use)
+    return _among(ENGINE_FORMATS, id, use)
 
 
 def activation_format(id: str) -> NumberFormat:

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from core.analytic.experts import expected_reads
 from core.analytic.speculative import acceptance_rate
-from core.catalog.formats import FORMATS
+from core.catalog.formats import ENGINE_FORMATS
 from core.commands.arguments import add_formats, real_number, whole_number
 from core.commands.output import write
 from core.commands.patience import patience
@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=EMBEDDED,
         help=f"{EMBEDDED}, shape:ID (random weights; {TINY_MOE} has experts), or a model's directory",
     )
-    add_formats(parser, FORMATS)
+    add_formats(parser, ENGINE_FORMATS)
     parser.set_defaults(weights="int4")
     parser.add_argument(
         "--cache", default="contiguous", choices=get_args(CacheKind), help="where keys and values are kept"

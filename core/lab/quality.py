@@ -11,7 +11,7 @@ from core.errors import RequestError
 #: Every format is held against these weights and this cache.
 REFERENCE: Final = "fp32"
 #: The formats of the engine, those first that differ most from each other.
-WEIGHTS: Final = ("int8", "int4", "int8-dynamic", "bf16", "fp16")
+WEIGHTS: Final = ("int8", "int4", "int8-dynamic", "fp8-weight-only", "bf16", "fp16")
 CACHES: Final = ("int8", "int4", "bf16", "fp16")
 #: The products of a layer, by the engine's names.
 OPERATORS: Final = ("qkv", "output", "gate_up", "down")

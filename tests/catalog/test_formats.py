@@ -77,7 +77,7 @@ def test_sizes_are_vectorised() -> None:
 
 
 def test_unknown_or_unfit_formats_list_the_choices() -> None:
-    with pytest.raises(FormatError, match=r"one of the 48 known here; got 'int3'\. Did you mean int8"):
+    with pytest.raises(FormatError, match=r"one of the 49 known here; got 'int3'\. Did you mean int8"):
         number_format("int3", "weights")
     with pytest.raises(
         FormatError, match=r"A format for kv must be one of the 15 known here; got 'nf4'\. See"
@@ -86,9 +86,10 @@ def test_unknown_or_unfit_formats_list_the_choices() -> None:
 
 
 def test_the_engine_runs_some_of_them() -> None:
-    assert list(FORMATS) == ["fp32", "bf16", "fp16", "int8", "int8-dynamic", "int4"]
+    assert list(FORMATS) == ["fp32", "bf16", "fp16", "int8", "int8-dynamic", "int4", "fp8-weight-only"]
     assert engine_format("int4", "weights") is number_format("int4", "weights")
-    message = "must be one of fp32, bf16, fp16, int8, int8-dynamic, int4; got 'q4_k'"
+    assert engine_format("fp8-dynamic", "weights").engine == "sm89"
+    message = r"must be one of fp32, bf16, fp16, int8, int8-dynamic, int4, fp8-weight-only, .*; got 'q4_k'"
     with pytest.raises(FormatError, match=message):
         engine_format("q4_k", "weights")
 

@@ -11,7 +11,7 @@ from core.catalog.formats import FORMATS
 from core.engine import kernels, nibble_kernels
 from core.engine.choice import KernelChoices, Timed
 from core.engine.linear import make_linear
-from core.engine.quantise import Groups4, groups4, rows8
+from core.engine.quantise import Groups4, float_rows8, groups4, rows8
 from core.errors import FormatError
 
 pytestmark = pytest.mark.torch
@@ -19,7 +19,10 @@ pytestmark = pytest.mark.torch
 WEIGHTS = [record.id for record in FORMATS.values() if "weights" in record.uses]
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 #: Largest error over largest result: rounding of activations, and of 8-bit rows where they are rounded.
-TOLERANCES = {"fp32": 1e-5, "fp16": 2e-3, "bf16": 1e-2, "int8": 1e-2, "int4": 1.5e-2, "int8-dynamic": 2e-2}
+TOLERANCES = {
+    **{"fp32": 1e-5, "fp16": 2e-3, "bf16": 1e-2, "int8": 1e-2, "int4": 1.5e-2, "int8-dynamic": 2e-2},
+    "fp8-weight-only": 1e-2,
+}
 SHAPES = [(64, 32), (80, 96), (192, 160)]
 
 
@@ -31,6 +34,8 @@ def stored(weight: Tensor, weights: str) -> Tensor:
     """The weights as the format keeps them, in fp32."""
     if weights == "int4":
         return groups4(weight).dense()
+    if weights == "fp8-weight-only":
+        return float_rows8(weight, torch.bfloat16).dense()
     if weights.startswith("int8"):
         return rows8(weight, torch.bfloat16 if weights == "int8" else torch.float32).dense()
     return weight.to(DTYPES[weights]).float()
@@ -123,7 +128,7 @@ def test_four_bits_are_off_by_half_a_step_at_most_but_for_the_rounding_of_scale_
     assert ((quantised.dense() - weight).abs() <= step / 2 + slack).all()
 
 
-@pytest.mark.parametrize("weights", ["int8", "int4", "int8-dynamic"])
+@pytest.mark.parametrize("weights", ["int8", "int4", "int8-dynamic", "fp8-weight-only"])
 def test_a_matrix_of_zeros_stays_zero(weights: str) -> None:
     dtype = DTYPES[FORMATS[weights].activations]
     product = make_linear(torch.zeros(64, 64), weights, "cpu")(torch.ones(2, 64, dtype=dtype))

@@ -25,6 +25,8 @@ def test_the_grid_has_every_format_at_every_context() -> None:
     assert len(requests) == 5 * 2
     assert {request.weights for request, _ in requests} == {"fp32", "bf16", "int8", "int8-dynamic", "int4"}
     assert all(len(request.prompt.split()) == context for request, context in requests)
+    on_gpu = {request.weights for request, _ in bench.grid((64,), "cuda")}
+    assert on_gpu == {request.weights for request, _ in requests} | {"fp8-weight-only"}
     for request, _ in bench.grid(bench.CONTEXTS, "cpu"):
         request.validate()
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
 from core.lab.worker import calibrate as calibrate_module
 from core.lab.worker import threads, work
-from core.lab.worker.calibrate import Effort, calibrate
+from core.lab.worker.calibrate import FORMATS_RUN, FULL, QUICK, STORED, Effort, calibrate
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.engines import EngineShelf, check_model
@@ -69,6 +70,16 @@ def bench() -> Bench:
     assert reported[-1] == 1.0
     assert len(emptied) > 100, "every pass begins with cold caches"
     return Bench("cpu", calibrated, memory)
+
+
+def test_what_is_only_stored_is_timed_once_and_in_full_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        calibrate_module, "calibration_engine", lambda _, weights, *__: SimpleNamespace(weights=weights)
+    )
+    quick, full = ([one.weights for one in calibrate_module._engines("cpu", how)] for how in (QUICK, FULL))
+    assert full == [*quick, "fp8-weight-only"] == [*FORMATS_RUN, *STORED]
+    turns = [one.weights for one in calibrate_module._turns(calibrate_module._engines("cpu", FULL), 3)]
+    assert turns == full + 2 * quick
 
 
 def context(stopped: bool = False) -> tuple[JobContext, io.BytesIO]:

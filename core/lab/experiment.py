@@ -9,7 +9,7 @@ from typing import Any, Final
 from core.errors import JobError
 
 #: The kinds of experiments; ``core.lab.worker.experiments`` says what each does.
-KINDS: Final = ("serve-trace", "speculate", "quality")
+KINDS: Final = ("serve-trace", "speculate", "quality", "split")
 
 
 @dataclass(frozen=True, slots=True)

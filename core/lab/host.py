@@ -90,10 +90,12 @@ class LoadProbe:
         return HostLoad(_part(busy_s - own_s, total_s), _part(steal_s, total_s), duration_s)
 
     def _read(self) -> tuple[float, float, float, float]:
-        own = self._process.cpu_times()
+        own: Any = self._process.cpu_times()
         every: Any = psutil.cpu_times()
         busy_s = sum(getattr(every, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
-        return time.monotonic(), own.user + own.system, busy_s, getattr(every, "steal", 0.0)
+        # Processes that this one started and that have ended are its own work too.
+        ended_s = getattr(own, "children_user", 0.0) + getattr(own, "children_system", 0.0)
+        return time.monotonic(), own.user + own.system + ended_s, busy_s, getattr(every, "steal", 0.0)
 
 
 def _part(part_s: float, total_s: float) -> float:

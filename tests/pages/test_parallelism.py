@@ -4,7 +4,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.catalog.scenario import Scenario
-from tests.pages.conftest import Open, component_data, settled, words
+from core.lab.split_request import SplitRequest
+from tests.lab.split_example import split_trial
+from tests.pages.conftest import Open, component_data, settled, state, tables, words
+from tests.pages.fake_lab import FakeLab
 
 pytestmark = pytest.mark.page
 
@@ -82,5 +85,40 @@ def test_a_link_of_before_opens_as_it_did(open_app: Open) -> None:
     assert degrees(open_app("parallelism", v="1", m="llama-2-70b", n="8", tp="4")) == (4, 1, 1, 8)
 
 
-def test_the_page_says_that_running_comes_later(open_app: Open) -> None:
-    assert "Running a plan on several real processes comes later" in words(open_app("parallelism"))
+def test_a_split_run_is_drawn_with_its_exchanges_beside_the_arithmetic(open_app: Open, lab: FakeLab) -> None:
+    app = open_app("parallelism")
+    assert state(app) == "nothing"
+    settled(app.button(key="parallelism_run").click().run())
+    assert lab.experiments["cpu-0"] == ("split", SplitRequest().to_json())
+    lab.finish_experiment("cpu-0", split_trial(SplitRequest()).to_json())
+    settled(app.run())
+    assert state(app) == "measured"
+    assert "3 processes wrote the same 2 tokens as one" in words(app)
+    rows = {row[0]: row for row in tables(app)[0]}
+    assert rows["sums after attention"][1:4] == ["60", "414,720", "414,720"]
+
+
+def test_another_way_to_split_is_another_experiment_and_stands_in_the_link(
+    open_app: Open, lab: FakeLab
+) -> None:
+    app = open_app("parallelism")
+    settled(app.selectbox(key="parallelism_ways").set_value("3 stages in a row (PP 3)").run())
+    assert "ways" in "".join(app.query_params)
+    settled(app.button(key="parallelism_run").click().run())
+    request = SplitRequest(tp=1, pp=3)
+    assert lab.experiments["cpu-0"] == ("split", request.to_json())
+    trial = split_trial(request, others=True, noisy=("others were at work",))
+    lab.finish_experiment("cpu-0", trial.to_json())
+    settled(app.run())
+    assert state(app) == "noisy"
+    assert "wrote other tokens than one" in words(app)
+    assert "the chosen token, told to all" in str(tables(app)[0])
+    assert "left out" in str(tables(app)[0])
+
+
+def test_a_result_that_was_changed_is_a_sentence(open_app: Open, lab: FakeLab) -> None:
+    app = open_app("parallelism")
+    settled(app.button(key="parallelism_run").click().run())
+    lab.finish_experiment("cpu-0", {**split_trial(SplitRequest()).to_json(), "split": {}})
+    settled(app.run())
+    assert "A record of a split run must have" in words(app)

@@ -14,6 +14,7 @@ from core.lab.worker.loop import JobContext
 from core.lab.worker.quality_job import quality
 from core.lab.worker.serve_job import serve_trace
 from core.lab.worker.speculate_job import speculate
+from core.lab.worker.split_job import split
 
 Experimenter = Callable[[JobContext, dict[str, Any], EngineShelf], dict[str, Any]]
 
@@ -22,4 +23,5 @@ EXPERIMENTS: Final[Mapping[str, Experimenter]] = {
     "serve-trace": serve_trace,
     "speculate": speculate,
     "quality": quality,
+    "split": split,
 }

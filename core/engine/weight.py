@@ -1,7 +1,8 @@
 """A trained tensor as its file keeps it: plain numbers, or blocks of 32 with scales (GGUF).
 
 The engine packs it later into the format that was asked for. Blocks stay blocks until then, so that
-a 4-bit file reaches a 4-bit kernel without being rounded a second time.
+a 4-bit file (q4_1) reaches a 4-bit kernel with its nibbles as they are. Blocks of q8_0 have a scale for 32
+numbers where our int8 has one for a row, so they are rounded a second time, by half a step of the row's.
 """
 
 from __future__ import annotations

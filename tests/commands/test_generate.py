@@ -105,7 +105,7 @@ def test_all_caches_write_the_same_bare_continuation(capsys: pytest.CaptureFixtu
 
 def test_all_options_of_the_engine_go_together(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--cache", "paged", "--weights", "int4", "--kv", "int8", "--speculate", "ngram"]
-    result = as_json(capsys, "ab ab ab", *SHAPE, "--max-tokens", "8", *options, "--page-size", "4")
+    result = as_json(capsys, "ab ab ab", *SHAPE, "--max-tokens", "8", *options, "--page-tokens", "4")
     assert set(result) == KEYS | {"speculation"}
     assert (result["cache"], result["kv"], result["output_tokens"]) == ("paged", "int8", 8)
     counts = result["speculation"]

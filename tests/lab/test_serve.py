@@ -16,6 +16,7 @@ from core.lab.worker import serve_job
 from core.lab.worker.loop import JobContext, Outbox, StopRequestedError
 from core.lab.worker.serve_job import prompts, serve
 from core.simulate.trace import Trace
+from tests.engine.embedded import embedded
 from tests.engine.small import small_engine
 
 pytestmark = pytest.mark.torch
@@ -50,6 +51,19 @@ def test_every_request_has_the_same_tokens_however_it_was_served(record: ServeRe
     assert record.unequal_requests == ()
     lengths = [arrival.new_tokens for arrival in REQUEST.arrivals()]
     assert [len(request.token_ids) for request in record.services[0].requests] == lengths
+
+
+def test_the_embedded_model_gives_the_same_tokens_in_blocks_and_in_one_piece() -> None:
+    request = ServeRequest(
+        trace=Trace(requests=3, prompt_tokens=6, answer_tokens=4, seed=1),
+        ways=(Way(cache="paged"), Way("static", "contiguous")),
+        places=2,
+        page_tokens=4,
+    )
+    found = serve(embedded(), request, lambda *_: None)
+    assert found.equal_to_simulator
+    assert found.equal_outputs
+    assert found.model_name.startswith("SmolLM2")
 
 
 def test_times_are_in_order(record: ServeRecord) -> None:

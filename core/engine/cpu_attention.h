@@ -35,6 +35,33 @@ struct WideCells {
     long slot_bytes() const { return 4 * width; }
 };
 
+struct Fp16Cells {
+    const uint16_t* cells;
+    long width;
+    Floats at(long slot, long column) const {
+        return widened(Fp16s{load<Halves>(cells + slot * width + column)});
+    }
+    float scale(long, long) const { return 1; }
+    const void* slot(long index) const { return cells + index * width; }
+    long slot_bytes() const { return 2 * width; }
+};
+
+// int4, two numbers a byte, with a scale and a zero for each kNibbleGroup numbers.
+constexpr long kNibbleGroup = 32;
+
+struct NibbleCells {
+    const uint8_t* cells;
+    const uint16_t *scales, *zeros;  // [slots, 2 * heads * size / kNibbleGroup]
+    long width;
+    Floats at(long slot, long column) const {
+        const long group = (slot * width + column) / kNibbleGroup;
+        return (nibbles(cells + (slot * width + column) / 2) - 8.0f) * from_bf16(scales[group]) + from_bf16(zeros[group]);
+    }
+    float scale(long, long) const { return 1; }
+    const void* slot(long index) const { return cells + index * width / 2; }
+    long slot_bytes() const { return width / 2; }
+};
+
 // int8 with a scale for each token and head, keys and values apart.
 struct ByteCells {
     const int8_t* cells;

@@ -172,4 +172,60 @@ inline Floats widened(Halves halves) {
     return (Floats)(whole << 16);
 }
 
+// fp16, which some caches are kept in.
+struct Fp16s {
+    Halves bits;
+};
+
+inline Floats widened(Fp16s halves) {
+#if defined(__AVX512F__)
+    return (Floats)_mm512_cvtph_ps((__m256i)halves.bits);
+#else
+    Floats wide;
+    for (long lane = 0; lane < kLanes; ++lane) {
+        const uint32_t bits = halves.bits[lane], sign = (bits & 0x8000) << 16, size = bits & 0x7fff;
+        float value;
+        const uint32_t all = size >= 0x7c00 ? 0x7f800000 | (size & 0x3ff) << 13 : size << 13;
+        std::memcpy(&value, &all, sizeof value);
+        if (size < 0x7c00) value *= 5.192296858534828e33f;  // 2^112: the exponents' zeros lie so far apart
+        wide[lane] = sign ? -value : value;
+    }
+    return wide;
+#endif
+}
+
+inline Fp16s to_fp16(Floats values) {
+#if defined(__AVX512F__)
+    return {(Halves)_mm512_cvtps_ph((__m512)values, _MM_FROUND_TO_NEAREST_INT)};
+#else
+    Fp16s halves;
+    for (long lane = 0; lane < kLanes; ++lane) {
+        uint32_t bits;
+        const float value = values[lane];
+        std::memcpy(&bits, &value, sizeof bits);
+        const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+        uint32_t half;
+        if (size > 0x7f800000) half = 0x7e00;
+        else if (size >= 0x477ff000) half = 0x7c00;  // would round up to 65,536
+        else if (size < 0x38800000) half = static_cast<uint32_t>(std::nearbyint(std::fabs(value) * 16777216.0f));
+        else half = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+        halves.bits[lane] = static_cast<uint16_t>(sign | half);
+    }
+    return halves;
+#endif
+}
+
+// Sixteen neighbouring nibbles of eight bytes, the low one of each byte first.
+inline Floats nibbles(const uint8_t* from) {
+#if defined(__AVX512F__)
+    const __m128i pairs = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)), low = _mm_set1_epi8(15);
+    const __m128i bytes = _mm_unpacklo_epi8(_mm_and_si128(pairs, low), _mm_and_si128(_mm_srli_epi16(pairs, 4), low));
+    return (Floats)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+#else
+    Floats wide;
+    for (long lane = 0; lane < kLanes; ++lane) wide[lane] = from[lane / 2] >> 4 * (lane % 2) & 15;
+    return wide;
+#endif
+}
+
 }  // namespace lanes

@@ -24,12 +24,12 @@ namespace {
 
 constexpr long kPartTokens = 64;  // tokens of a part of attention, whoever computes it
 
-enum CacheFormat : int64_t { kWideCache, kHalfCache, kByteCache };
+enum CacheFormat : int64_t { kWideCache, kHalfCache, kFp16Cache, kByteCache, kNibbleCache };
 
 struct Layer {
     const float *attention_norm, *mlp_norm, *query_norm, *key_norm;  // the last two may be null
     Matrix qkv, output, gate_up, down;
-    void *cells, *cell_scales;
+    void *cells, *cell_scales, *cell_zeros;
     int64_t heads, kv_heads, size, window;  // window: 0 for none
 
     long query_width() const { return heads * size; }
@@ -172,36 +172,76 @@ class Worker {
     }
 
     void keep_one(const Layer& layer, const float* from, long at, long pair) const {
-        if (model_.cache_format == kWideCache) {
-            std::memcpy(static_cast<float*>(layer.cells) + at, from, sizeof(float) * layer.size);
-        } else if (model_.cache_format == kHalfCache) {
-            auto* to = static_cast<uint16_t*>(layer.cells) + at;
-            for (long i = 0; i < layer.size; i += kLanes) {
-                const Halves halves = narrowed(load<Floats>(from + i));
-                std::memcpy(to + i, &halves, sizeof halves);
-            }
-        } else {
-            uint16_t scale = to_bf16(largest_size(from, layer.size) / 127);
-            if (from_bf16(scale) <= 0) scale = to_bf16(1);
-            auto* to = static_cast<int8_t*>(layer.cells) + at;
-            for (long i = 0; i < layer.size; i += kLanes) {
-                const Floats rounded = load<Floats>(from + i) / from_bf16(scale);
-                const Ints most = Ints{} + 127, whole = nearest(rounded);
-                const Ints lower = whole > most ? most : whole;
-                const Bytes bytes = narrowed(lower < -most ? -most : lower);
-                std::memcpy(to + i, &bytes, sizeof bytes);
-            }
-            static_cast<uint16_t*>(layer.cell_scales)[pair] = scale;
+        switch (model_.cache_format) {
+            case kWideCache:
+                return static_cast<void>(std::memcpy(static_cast<float*>(layer.cells) + at, from, sizeof(float) * layer.size));
+            case kHalfCache:
+                return keep_halves(layer, from, at, [](Floats values) { return narrowed(values); });
+            case kFp16Cache:
+                return keep_halves(layer, from, at, [](Floats values) { return to_fp16(values).bits; });
+            case kByteCache:
+                return keep_bytes(layer, from, at, pair);
+            default:
+                return keep_nibbles(layer, from, at);
         }
     }
 
-    // All parts of all rows, in turn among the threads; then their joining.
+    template <typename Round>
+    void keep_halves(const Layer& layer, const float* from, long at, Round round) const {
+        auto* to = static_cast<uint16_t*>(layer.cells) + at;
+        for (long i = 0; i < layer.size; i += kLanes) {
+            const Halves halves = round(load<Floats>(from + i));
+            std::memcpy(to + i, &halves, sizeof halves);
+        }
+    }
+
+    void keep_bytes(const Layer& layer, const float* from, long at, long pair) const {
+        uint16_t scale = to_bf16(largest_size(from, layer.size) / 127);
+        if (from_bf16(scale) <= 0) scale = to_bf16(1);
+        auto* to = static_cast<int8_t*>(layer.cells) + at;
+        for (long i = 0; i < layer.size; i += kLanes) {
+            const Ints most = Ints{} + 127, whole = nearest(load<Floats>(from + i) / from_bf16(scale));
+            const Ints lower = whole > most ? most : whole;
+            const Bytes bytes = narrowed(lower < -most ? -most : lower);
+            std::memcpy(to + i, &bytes, sizeof bytes);
+        }
+        static_cast<uint16_t*>(layer.cell_scales)[pair] = scale;
+    }
+
+    void keep_nibbles(const Layer& layer, const float* from, long at) const {
+        using attention::kNibbleGroup;
+        for (long first = 0; first < layer.size; first += kNibbleGroup) {
+            float low = from[first], high = low, wild = 0;
+            for (long i = first; i < first + kNibbleGroup; ++i) {
+                low = std::min(low, from[i]), high = std::max(high, from[i]);
+                if (!std::isfinite(from[i])) wild = from[i] - from[i];
+            }
+            uint16_t scale = to_bf16((high - low) / 15 + wild);
+            if (from_bf16(scale) <= 0) scale = to_bf16(1);
+            const uint16_t zero = to_bf16(low + 8 * from_bf16(scale));
+            auto* to = static_cast<uint8_t*>(layer.cells) + (at + first) / 2;
+            const auto nibble = [&](float value) {
+                const float rounded = std::nearbyint((value - from_bf16(zero)) / from_bf16(scale)) + 8;
+                return static_cast<int>(rounded > 15 ? 15 : rounded > 0 ? rounded : 0);
+            };
+            for (long i = 0; i < kNibbleGroup; i += 2)
+                to[i / 2] = static_cast<uint8_t>(nibble(from[first + i]) | nibble(from[first + i + 1]) << 4);
+            static_cast<uint16_t*>(layer.cell_scales)[(at + first) / kNibbleGroup] = scale;
+            static_cast<uint16_t*>(layer.cell_zeros)[(at + first) / kNibbleGroup] = zero;
+        }
+    }
+
+    // All parts of all rows, each by the thread that has least to do so far; then their joining.
     void attend(const Layer& layer) {
         const long room = layer.heads * (2 + layer.size);
         long item = 0;
+        busy_.assign(team_, 0);
         for (long r = 0; r < rows_; ++r)
-            for (long p = 0, count = parts_of(layer, step_.rows[r]); p < count; ++p, ++item)
-                if (item % team_ == index_) attend_part(layer, r, p, part_at(step_.parts + item * room, layer));
+            for (long p = 0, count = parts_of(layer, step_.rows[r]); p < count; ++p, ++item) {
+                const auto least = std::min_element(busy_.begin(), busy_.end());
+                if (least - busy_.begin() == index_) attend_part(layer, r, p, part_at(step_.parts + item * room, layer));
+                *least += std::min<long>(kPartTokens, step_.rows[r].count - p * kPartTokens);
+            }
         wait();
         item = 0;
         for (long r = 0; r < rows_; ++r) {
@@ -225,13 +265,18 @@ class Worker {
         auto over = [&](const auto& cells) {
             attention::attend_part(cells, layer.shape(), query_.data(), row.slots, row.first, begin, end, part);
         };
-        if (model_.cache_format == kWideCache)
-            over(attention::WideCells{static_cast<float*>(layer.cells), layer.slot_width()});
-        else if (model_.cache_format == kHalfCache)
-            over(attention::HalfCells{static_cast<uint16_t*>(layer.cells), layer.slot_width()});
-        else
-            over(attention::ByteCells{static_cast<int8_t*>(layer.cells), static_cast<uint16_t*>(layer.cell_scales),
-                                      layer.slot_width(), 2 * layer.kv_heads});
+        auto* scales = static_cast<uint16_t*>(layer.cell_scales);
+        const long wide = layer.slot_width();
+        switch (model_.cache_format) {
+            case kWideCache: return over(attention::WideCells{static_cast<float*>(layer.cells), wide});
+            case kHalfCache: return over(attention::HalfCells{static_cast<uint16_t*>(layer.cells), wide});
+            case kFp16Cache: return over(attention::Fp16Cells{static_cast<uint16_t*>(layer.cells), wide});
+            case kByteCache:
+                return over(attention::ByteCells{static_cast<int8_t*>(layer.cells), scales, wide, 2 * layer.kv_heads});
+            default:
+                return over(attention::NibbleCells{static_cast<uint8_t*>(layer.cells), scales,
+                                                   static_cast<uint16_t*>(layer.cell_zeros), wide});
+        }
     }
 
     void join(const Layer& layer, float* parts, long count, long r, long h) const {
@@ -317,6 +362,7 @@ class Worker {
     const Step& step_;
     const long index_, team_, rows_;
     std::vector<float> stream_, normed_, query_, active_;
+    std::vector<long> busy_;  // tokens that each thread attends to in this layer
     Input input_;
     double last_;
     long ticks_ = 0;
@@ -327,6 +373,15 @@ class Worker {
 extern "C" void run_step(const Model* model, const Step* step) {
 #pragma omp parallel
     Worker(*model, *step, omp_get_thread_num(), omp_get_num_threads()).run();
+}
+
+// Whether this processor multiplies what products want in one instruction: then they need no timing.
+extern "C" int is_wide() {
+#if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
+    return 1;
+#else
+    return 0;
+#endif
 }
 
 // Room for the parts of attention of a row that sees `tokens`, in parts.

@@ -24,9 +24,8 @@ from core.errors import FormatError
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 #: Rows of a small kernel that runs before another of its kind is timed; int4 comes in blocks of as many.
 _SMALL: Final = 64
-#: Our own kernel is taken unless it takes so many times as long as the fastest: with it, a whole step runs in
-#: one call, and a moment of a busy host does not decide otherwise.
-_MARGIN: Final = 2.0
+#: Our own kernel is taken unless it takes so many times as long as the fastest.
+_MARGIN: Final = 1.25
 _WORTH_TIMING: Final = 2**18
 
 Matrix = TypeVar("Matrix", Tensor, Rows8, Groups4)
@@ -140,11 +139,12 @@ def _fastest(
 ) -> Build[Matrix]:
     """The way of packing whose product with a single row is fastest here.
 
-    Ours also where torch's is a little faster, and for matrices so small that only calls would be timed: with
-    ours alone can a whole step run in one call.
+    Ours without a question where the processor has an instruction for it, and for matrices so small that only
+    calls would be timed: a whole step in one call needs ours, and timing one product does not show that.
     """
     ours = getattr(builds[0], "__module__", "") == native_products.__name__
-    if len(builds) == 1 or (ours and _numbers(matrix).numel() < _WORTH_TIMING):
+    sure = ours and (native_products.is_wide() or _numbers(matrix).numel() < _WORTH_TIMING)
+    if len(builds) == 1 or sure:
         return builds[0]
 
     def candidates() -> list[Timed]:

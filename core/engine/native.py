@@ -32,6 +32,7 @@ class Kernels:
     multiply: Callable[..., None]
     run_step: Callable[..., None]
     step_parts: Callable[[int], int]
+    is_wide: bool  # the processor has one instruction for each of the products
     rms_norm: Callable[..., None]
     turn: Callable[..., None]
     attend: Mapping[tuple[torch.dtype, torch.dtype], Callable[..., None]]  # by formats of query and cache
@@ -94,4 +95,5 @@ def _bound(library: ctypes.CDLL) -> Kernels:
     for function in (*plain, *attend.values()):
         function.restype = None
     multiply, run_step, norm, rotate = plain
-    return Kernels(multiply, run_step, library.step_parts, norm, rotate, attend)
+    wide = bool(library.is_wide())
+    return Kernels(multiply, run_step, library.step_parts, wide, norm, rotate, attend)

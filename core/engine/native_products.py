@@ -145,3 +145,9 @@ def takes(numbers: Tensor, *, tiled: bool) -> bool:
     outputs, inputs = numbers.shape
     fits = inputs % LANES == 0 and not (tiled and outputs % LANES)
     return fits and numbers.device.type == "cpu" and numbers.is_contiguous() and kernels() is not None
+
+
+def is_wide() -> bool:
+    """Whether the processor has an instruction for each of our products: they are then the fastest."""
+    found = kernels()
+    return found is not None and found.is_wide

@@ -28,14 +28,14 @@ MOST_ROWS: Final = 64
 #: So many rows always run here: then a sequence is written by the same kernels alone and among a few others.
 LEAST_ROWS: Final = 8
 #: The cache's formats, as the C++ numbers them.
-_CACHES: Final = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
+_CACHES: Final = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2, torch.int8: 3, torch.uint8: 4}
 
 
 class _Layer(ctypes.Structure):
     _fields_ = (
         *((f"{name}_norm", ctypes.c_void_p) for name in ("attention", "mlp", "query", "key")),
         *((name, Matrix) for name in ("qkv", "output", "gate_up", "down")),
-        *((name, ctypes.c_void_p) for name in ("cells", "cell_scales")),
+        *((name, ctypes.c_void_p) for name in ("cells", "cell_scales", "cell_zeros")),
         *((name, ctypes.c_int64) for name in ("heads", "kv_heads", "size", "window")),
     )
 
@@ -111,9 +111,9 @@ class NativeStep:
         self._widest = [max(sizes) for sizes in zip(*(_widths(block) for block in blocks), strict=True)]
         self._room: dict[str, Tensor] = {}
 
-    def takes(self, batch: Batch, pool: KVPool) -> bool:
-        """Whether it can run this step: few rows, and a cache in a format that it reads."""
-        return batch.new_tokens <= self.most_rows and pool.layers[0].tensors[0].dtype in _CACHES
+    def takes(self, batch: Batch) -> bool:
+        """Whether this step is its own: few rows."""
+        return batch.new_tokens <= self.most_rows
 
     @torch.inference_mode()
     def run(self, batch: Batch, pool: KVPool, times: Tensor | None = None) -> Pass:
@@ -191,7 +191,9 @@ class NativeStep:
             return
         for layer, block in zip(self._layers, self._model.blocks, strict=True):
             cells, *scales = pool.layers[block.index].tensors
-            layer.cells, layer.cell_scales = cells.data_ptr(), scales[0].data_ptr() if scales else None
+            layer.cells = cells.data_ptr()
+            layer.cell_scales = scales[0].data_ptr() if scales else None
+            layer.cell_zeros = scales[1].data_ptr() if len(scales) > 1 else None
         self._cache_format = _CACHES[pool.layers[0].tensors[0].dtype]
         self._pool = weakref.ref(pool)
 
@@ -250,6 +252,7 @@ def _layer(block: Block, keep: _Kept) -> _Layer:
     return _Layer(
         *(keep.address(norm) for norm in norms),
         *(keep.matrix(kernel) for kernel in _linears(block)),
+        None,
         None,
         None,
         shape.num_heads,

@@ -50,13 +50,13 @@ class NativeRunner:
 
     def run(self, batch: Batch, pool: KVPool) -> Pass:
         """See ``StepRunner``."""
-        return (self.step if self.step.takes(batch, pool) else self._eager).run(batch, pool)
+        return (self.step if self.step.takes(batch) else self._eager).run(batch, pool)
 
 
 def native_part(runner: StepRunner, values: Pass) -> NativeStep | None:
     """What would run these values in one call of C++; None where operators are called one by one."""
     step = runner.step if isinstance(runner, NativeRunner) else None
-    return step if step is not None and step.takes(values.batch, values.pool) else None
+    return step if step is not None and step.takes(values.batch) else None
 
 
 def make_runner(model: Transformer, device: torch.device) -> StepRunner:

@@ -89,7 +89,7 @@ def test_an_experiment_is_a_job_like_a_run(ready_lab: LabClient) -> None:
 
 
 def test_an_unknown_experiment_never_reaches_the_queue(ready_lab: LabClient) -> None:
-    with pytest.raises(JobError, match="must be one of serve-trace, speculate, quality; got 'run'"):
+    with pytest.raises(JobError, match="must be one of serve-trace, speculate, quality, split; got 'run'"):
         ready_lab.submit_experiment("run", {}, "ada")
     assert ready_lab.status().queue_length == 0
 

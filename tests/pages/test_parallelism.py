@@ -113,7 +113,7 @@ def test_another_way_to_split_is_another_experiment_and_stands_in_the_link(
     assert state(app) == "noisy"
     assert "wrote other tokens than one" in words(app)
     assert "the chosen token, told to all" in str(tables(app)[0])
-    assert "left out" in str(tables(app)[0])
+    assert "The arithmetic leaves out the chosen token" in words(app)
 
 
 def test_a_result_that_was_changed_is_a_sentence(open_app: Open, lab: FakeLab) -> None:

@@ -18,10 +18,11 @@ from core.ui.lab import experiment, files
 from core.ui.lab.experiment import Notes
 from core.ui.lesson import link, measured_beat, recorded
 from core.ui.plain import plain
-from core.ui.table import Cell
+from core.ui.table import Blank, Cell
 
 _MS: Final = 1e3
 _COUNTS: Final = ("exchange", "times", "bytes", "predicted")
+_LEFT_OUT: Final = "The arithmetic leaves out the chosen token, 8 bytes a step. "
 _TIMES: Final = ("exchange", "median, ms", "10 %, ms", "90 %, ms")
 
 
@@ -94,7 +95,7 @@ def _result(lesson: Lesson, result: dict[str, Any]) -> None:
     st.caption(
         plain(
             f"Of one process, over {record.steps} steps: the prompt first, then a token each. Bytes are "
-            f"the tensors'. {cost_words(record)}"
+            f"the tensors'. {_LEFT_OUT if record.pp > 1 else ''}{cost_words(record)}"
         )
     )
     part = print_view.fold("What one exchange takes, and the text", key=f"{lesson.id}_times")
@@ -116,7 +117,7 @@ def _counts(collective: CollectiveRecord, record: SplitRecord) -> tuple[Cell, ..
         exchange_name(collective, record),
         collective.count,
         collective.message_bytes,
-        "left out" if collective.predicted_bytes is None else collective.predicted_bytes,
+        Blank.DOES_NOT_APPLY if collective.predicted_bytes is None else collective.predicted_bytes,
     )
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from core.engine.engine import Engine
 from core.errors import RecordError, RequestError
+from core.lab.experiment import KINDS
 from core.lab.serve_record import ServeRecord
 from core.lab.serve_request import ServeRequest, Way
 from core.lab.worker import serve_job
+from core.lab.worker.experiments import EXPERIMENTS
 from core.lab.worker.loop import JobContext, Outbox, StopRequestedError
 from core.lab.worker.serve_job import prompts, serve
 from core.simulate.trace import Trace
@@ -154,6 +156,10 @@ def test_the_job_reads_its_request_and_writes_its_record(
     fractions = [json.loads(line)["fraction"] for line in sink.getvalue().splitlines()]
     assert fractions == sorted(fractions)
     assert 0.9 < fractions[-1] <= 1
+
+
+def test_every_kind_of_experiment_is_a_job_of_the_worker() -> None:
+    assert set(EXPERIMENTS) == set(KINDS)
 
 
 def test_a_request_longer_than_the_models_context_is_refused(engine: Engine) -> None:

@@ -158,6 +158,29 @@ def test_a_result_that_does_not_hold_is_one_sentence(open_app: Open, lab: FakeLa
     assert "steps served" not in str(tables(app))
 
 
+def test_a_reload_finds_the_trace_that_is_served(
+    open_app: Open, lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.ui.visit_key.ask", lambda: "0" * 32)
+    monkeypatch.setattr("core.ui.visit_key.known_key", lambda: "0" * 32)
+    payload = run(open_app("batching"), lab, "batching")
+    reloaded = open_app("batching")
+    assert state(reloaded) == "measuring"
+    finish(reloaded, lab, record_of(payload))
+    assert state(reloaded) == "measured"
+
+
+def test_the_trace_goes_on_while_another_page_is_read(open_app: Open, lab: FakeLab) -> None:
+    app = open_app("batching")
+    payload = run(app, lab, "batching")
+    settled(app.switch_page("pages/kv_cache.py").run())
+    assert state(app) == "measuring"
+    finish(app, lab, record_of(payload))
+    assert state(app) == "nothing", "a lesson's own measurement is not this one"
+    settled(app.switch_page("pages/batching.py").run())
+    assert state(app) == "measured"
+
+
 def test_a_recorded_run_is_shown_where_none_was_made(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     lesson = lessons()["batching"]
     asked = experiment_of(lesson, replace(lesson.base_case, settings=lesson.defaults))

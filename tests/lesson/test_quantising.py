@@ -1,12 +1,15 @@
 """The numbers of page 12: by hand, for every setting of its controls, and the words of its comparison."""
 
+import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from core.catalog.assets import FOLDER
 from core.lab.quality import CACHES, WEIGHTS
+from core.lab.quality_record import QualityRecord
 from core.lesson.exercise import draw
 from core.lesson.lesson_file import lessons
 from core.lesson.quality_trial import (
@@ -128,3 +131,15 @@ def test_rows_and_maps_have_names_of_their_own() -> None:
     assert len(set(names)) == len(names)
     assert len(map_names(record)) == len(record.maps)
     assert math.isclose(record.rows[0].perplexity, math.exp(3.265))
+
+
+def test_the_shipped_comparison_is_whole_and_of_the_pages_first_choice() -> None:
+    path = FOLDER / "records" / "experiments" / "quantising.json"
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    record = QualityRecord.from_json(kept["result"])
+    first = experiment_of(request_of({"compare": LESSON.beside[0].default}))
+    assert (kept["kind"], kept["payload"]) == (first.kind, first.payload)
+    assert row_name(record.rows[0]) == "fp32, the reference"
+    assert len(record.rows) == 1 + len(WEIGHTS) + len(CACHES)
+    assert record.host.cpu
+    assert not record.noisy or not any(row.step_s for row in record.rows)  # no speeds of a busy host

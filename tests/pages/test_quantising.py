@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.lab.job import JobState
 from core.lab.quality import QualityRequest
-from core.lesson.quality_trial import COMPARED
+from core.lesson.quality_trial import COMPARED, experiment_of
+from core.ui.lesson import recorded
 from tests.lab.quality_example import quality_record
 from tests.pages.conftest import Open, settled, state, tables, words
 from tests.pages.fake_lab import FakeLab
@@ -84,6 +85,18 @@ def test_a_noisy_host_is_said_of_the_speeds_alone(open_app: Open, lab: FakeLab) 
     app = measured(open_app(STEM), lab, noisy=("other programs used 40% of the processors",))
     assert state(app) == "noisy"
     assert "the other numbers do not depend on time" in words(app)
+
+
+def test_a_recorded_result_stands_in_without_speeds(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = tuple(replace(row, step_s=()) for row in quality_record().rows)
+    record = replace(quality_record(noisy=("other programs used 40% of the processors",)), rows=rows)
+    asked = experiment_of(record.request)
+    monkeypatch.setattr(recorded, "shipped_experiments", lambda folder: {asked.key: record.to_json()})
+    app = open_app(STEM)
+    assert state(app) == "recorded"
+    text = words(app)
+    assert "The host was busy, so no speeds are given" in text
+    assert "Each row rounds one thing" in text
 
 
 def test_what_was_left_out_is_named(open_app: Open, lab: FakeLab) -> None:

@@ -28,7 +28,7 @@ from core.ui.figures.loss_by_size import FormatPoint, loss_by_size
 from core.ui.figures.values_and_grid import values_and_grid
 from core.ui.lab import experiment, files, runs
 from core.ui.lab.experiment import Notes
-from core.ui.lesson import link, measured_beat
+from core.ui.lesson import link, measured_beat, recorded
 from core.ui.plain import plain
 from core.ui.table import Cell
 from core.ui.words import operator_name
@@ -49,13 +49,18 @@ def show(lesson: Lesson) -> None:
     """Draw the beat: what to compare, where it stands, and what fewer bytes cost."""
     measured_beat.heading(lesson)
     _choice(lesson)
+    asked = _experiment(lesson)
     experiment.show(
-        _experiment(lesson),
+        asked,
         partial(_cost, lesson),
         key=lesson.id,
+        recorded=recorded.experiment(asked),
         notes=Notes(
             nothing="Press Run to compare the formats on this server; it takes a minute or more.",
             measured=_where,
+            recorded=lambda result: (
+                f"{_where(result)} {_noise(result)} Press Run for this server's own numbers."
+            ),
             noisy=_noise,
         ),
     )
@@ -64,7 +69,8 @@ def show(lesson: Lesson) -> None:
 def details() -> None:
     """Draw the table and where it is lost, over the whole width; nothing before a run. A fragment's body."""
     lesson = lessons()["quantising"]
-    result = runs.result_of(_experiment(lesson))
+    asked = _experiment(lesson)
+    result = runs.result_of(asked) or recorded.experiment(asked)
     record = None if result is None or runs.job() is not None else _read(result)
     if record is None:
         return
@@ -122,8 +128,12 @@ def _where(result: dict[str, Any]) -> str:
 def _noise(result: dict[str, Any]) -> str:
     record = _read(result)
     reasons = () if record is None else record.noisy
+    if record is None or not reasons:
+        return ""
+    if not any(row.step_s for row in record.rows):
+        return "The host was busy, so no speeds are given."
     tail = "the other numbers do not depend on time"
-    return f"The speeds are not to be trusted ({', '.join(reasons)}); {tail}." if reasons else ""
+    return f"The speeds are not to be trusted ({', '.join(reasons)}); {tail}."
 
 
 def _cost(lesson: Lesson, result: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ _Y: Final = (272, 34)
 _TICKS: Final = (0.1, 0.2, 0.3, 0.4, 0.5)
 _RANGE: Final = (0.08, 0.6)
 #: Words at points whose middles lie closer than this would touch.
-_CLOSE: Final = 17.0
+_CLOSE: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from core.ui.lab import experiment, files, runs
 from core.ui.lab.experiment import Notes
 from core.ui.lesson import link, measured_beat, recorded
 from core.ui.plain import plain
-from core.ui.table import Cell
+from core.ui.table import Blank, Cell
 from core.ui.words import operator_name
 from core.units import KIB, MB
 
@@ -162,7 +162,7 @@ def _row(row: FormatRow) -> tuple[Cell, ...]:
         row.kl * THOUSAND,
         100 * row.agreement,
         row.perplexity,
-        row.tokens_per_s,
+        Blank.NOT_YET if row.tokens_per_s is None else row.tokens_per_s,
     )
 
 

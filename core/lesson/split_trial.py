@@ -16,6 +16,7 @@ WAYS: Final[dict[str, tuple[int, int]]] = {
     "3 processes share every layer (TP 3)": (3, 1),
     "3 stages in a row (PP 3)": (1, 3),
 }
+_MILLION: Final = 1e6
 _NAMES: Final[dict[str, str]] = {
     "embedding_all_reduce": "sum after the embedding",
     "attention_all_reduce": "sums after attention",
@@ -37,7 +38,8 @@ def same_text(record: SplitRecord) -> Checked:
     """The sum of the parts is the whole."""
     ranks, count = record.tp * record.pp, len(record.token_ids)
     wrote = f"the same {count} tokens as" if record.equal_to_single else "other tokens than"
-    off = f"the logits after the prompt differ by {record.logits_error:.1e} of the largest"
+    parts = f"{_MILLION * record.logits_error:.1f} millionths of the largest"
+    off = f"the logits after the prompt differ by {parts}"
     return Checked(record.equal_to_single, f"{ranks} processes wrote {wrote} one; {off}.")
 
 
@@ -72,8 +74,8 @@ def cost_words(record: SplitRecord) -> str:
     together, alone = significant(record.tokens_per_s), significant(record.single_tokens_per_s)
     return (
         f"{said} With {_threads(record.threads)} each, the processes write {together} tokens/s; one with "
-        f"{_threads(record.single_threads)} writes {alone}. They share one processor and its memory, so a "
-        "split adds nothing."
+        f"{_threads(record.single_threads)} writes {alone}. They share one processor and its memory: a "
+        "split adds neither."
     )
 
 

@@ -25,7 +25,7 @@ class Group:
     def __init__(self, ranks: list[int]) -> None:
         self.ranks = ranks
         self.held: dict[int, Tensor] = {}
-        self.barrier = threading.Barrier(len(ranks), timeout=60)
+        self.barrier = threading.Barrier(len(ranks), timeout=300)
 
     def meet(self, rank: int, tensor: Tensor) -> dict[int, Tensor]:
         """Everybody's tensors, once all are there."""
@@ -95,7 +95,7 @@ class _Mailbox:
         self._there.release()
 
     def take(self) -> Tensor:
-        assert self._there.acquire(timeout=60)
+        assert self._there.acquire(timeout=300)
         return self._letters.pop(0)
 
 

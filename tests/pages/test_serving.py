@@ -192,6 +192,18 @@ def test_a_recorded_run_is_shown_where_none_was_made(open_app: Open, monkeypatch
     assert state(app) == "nothing"
 
 
+def test_a_recorded_run_of_a_busy_host_shows_its_counts_and_no_times(
+    open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson = lessons()["batching"]
+    asked = experiment_of(lesson, replace(lesson.base_case, settings=lesson.defaults))
+    busy = record_of(asked.payload, ["other programs used 80% of the processors"])
+    monkeypatch.setattr(recorded, "shipped_experiments", lambda folder: {asked.key: busy})
+    shown = str(tables(open_app("batching")))
+    assert "steps simulated" in shown
+    assert "wall time" not in shown
+
+
 def test_every_shipped_experiment_is_a_pages_own_and_equal_to_the_simulator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -17,8 +17,9 @@ from core.lesson.quantities.paged_attention import PAGED
 from core.lesson.serving_trial import name_of
 from core.ui import export, picture, print_view
 from core.ui.figures.page_tables import page_tables
+from core.ui.figures.requests import letter
 from core.ui.figures.seat_plan import seat_plan
-from core.ui.lab import experiment, files
+from core.ui.lab import experiment, files, runs
 from core.ui.lab.experiment import Notes
 from core.ui.lesson import control_row, measured_beat, recorded
 from core.ui.lesson.serving_scenes import moment
@@ -28,6 +29,8 @@ from core.ui.table import Blank, Cell
 from core.units import format_seconds
 
 _MS: Final = 1e3
+#: What is counted comes first, then what is timed.
+_COUNTED: Final = 2
 _LINES: Final = (
     "steps served",
     "steps simulated",
@@ -53,7 +56,7 @@ def _show(lesson: Lesson, draw: Callable[[Lesson, ServeRecord], None]) -> None:
     asked = serving_trial.experiment_of(lesson, control_row.case(lesson))
     experiment.show(
         asked,
-        partial(_result, lesson, draw),
+        partial(_result, lesson, draw, runs.result_of(asked) is not None),
         key=lesson.id,
         recorded=recorded.experiment(asked),
         notes=Notes(
@@ -79,20 +82,27 @@ def _noise(result: dict[str, Any]) -> str:
     return f"Its times are not to be trusted, its counts are: {', '.join(reasons)}." if reasons else ""
 
 
-def _result(lesson: Lesson, draw: Callable[[Lesson, ServeRecord], None], result: dict[str, Any]) -> None:
+def _result(
+    lesson: Lesson,
+    draw: Callable[[Lesson, ServeRecord], None],
+    here: bool,
+    result: dict[str, Any],
+) -> None:
+    """What came out; the times of a recorded run are left out where its host was busy."""
     record = ServeRecord.from_json(result)
+    shown = len(_LINES) if here or not record.noisy else _COUNTED
     _check("Equal to the simulator", serving_trial.equal_steps(record))
     _check("Equal outputs", serving_trial.equal_outputs(record))
     columns = [_column(record, service) for service in record.services]
     export.show_table(
         ("", *(name_of(record, service) for service in record.services)),
-        [(name, *cells) for name, *cells in zip(_LINES, *columns, strict=True)],
+        [(name, *cells) for name, *cells in zip(_LINES, *columns, strict=True)][:shown],
         key=f"{lesson.id}_served",
         file_name=f"{lesson.id}-served",
         label="Served and simulated",
     )
     draw(lesson, record)
-    _tokens(lesson, record)
+    _tokens(lesson, record, timed=shown > _COUNTED)
 
 
 def _check(label: str, checked: Checked) -> None:
@@ -145,8 +155,8 @@ def _source(record: ServeRecord) -> str:
     return f"as it was served on {record.host.device_name or record.host.cpu}"
 
 
-def _tokens(lesson: Lesson, record: ServeRecord) -> None:
-    part = print_view.fold("Tokens and times of each request", key=f"{lesson.id}_tokens")
+def _tokens(lesson: Lesson, record: ServeRecord, *, timed: bool) -> None:
+    part = print_view.fold("Tokens of each request", key=f"{lesson.id}_tokens")
     if not part.open:
         return
     with part.place:
@@ -155,9 +165,7 @@ def _tokens(lesson: Lesson, record: ServeRecord) -> None:
             for number, request in enumerate(service.requests):
                 written = " ".join(map(str, request.token_ids[:12]))
                 more = " …" if len(request.token_ids) > 12 else ""
+                first = f"first token after {format_seconds(request.ttft_s)}, " if timed else ""
                 st.markdown(
-                    plain(
-                        f"{number + 1}: first token after {format_seconds(request.ttft_s)}, "
-                        f"{len(request.token_ids)} tokens: {written}{more}"
-                    )
+                    plain(f"{letter(number)}: {first}{len(request.token_ids)} tokens: {written}{more}")
                 )

@@ -209,8 +209,10 @@ def test_every_shipped_experiment_is_a_pages_own_and_equal_to_the_simulator(
 ) -> None:
     monkeypatch.undo()
     shipped = recorded.shipped_experiments(recorded._FOLDER / "experiments")
-    served_traces = [ServeRecord.from_json(v) for k, v in shipped.items() if k.startswith("serve-trace")]
-    for record in served_traces:
+    for stem in STEMS:
+        lesson = lessons()[stem]
+        asked = experiment_of(lesson, replace(lesson.base_case, settings=lesson.defaults))
+        record = ServeRecord.from_json(shipped[asked.key])
         assert record.equal_to_simulator
         assert record.equal_outputs
         assert asdict(record.host)["cpu"]

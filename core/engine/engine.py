@@ -6,6 +6,7 @@ The loop is ``Server.step``: plan a step, run it, choose tokens, record it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -124,8 +125,6 @@ class Engine:
                 attention=attention,
             )
 
-    # --- Text -----------------------------------------------------------------------------------
-
     def encode(self, prompt: str, *, raw: bool) -> list[int]:
         """Ids of a prompt, in the model's chat template unless it is raw.
 
@@ -238,6 +237,12 @@ class Engine:
         """A pool with room for this many tokens; the last one is used again when it is large enough."""
         return self.memory.reserve(slots)
 
+    def with_cache(self, kv: str) -> Engine:
+        """The same engine over a cache of another format."""
+        other = copy(self)
+        other.kv, other.memory = kv, CacheMemory(self.spec, kv, self.device)
+        return other
+
     # --- Measurement ----------------------------------------------------------------------------
 
     def measure_steps(self, context: int, *, steps: int) -> list[float]:
@@ -253,8 +258,6 @@ class Engine:
     ) -> dict[str, list[float]]:
         """Seconds by operator; see ``core.engine.measure``."""
         return measure.profile(self, phase, tokens=tokens, context=context, repeats=repeats)
-
-    # --- What it keeps and moves ----------------------------------------------------------------
 
     @property
     def kernels(self) -> dict[str, str]:

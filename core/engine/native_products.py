@@ -136,8 +136,10 @@ class NativeNibbleLinear(SwitchedLinear):
         return functional.linear(rows, weight)
 
 
+#: Those whose matrix lies in tiles.
+TiledLinear = NativeRoundedLinear | NativeNibbleLinear
 #: Kernels by which a whole step can run in C++.
-NativeLinear = NativeHalfLinear | NativeByteLinear | NativeRoundedLinear | NativeNibbleLinear
+NativeLinear = NativeHalfLinear | NativeByteLinear | TiledLinear
 
 
 def takes(numbers: Tensor, *, tiled: bool) -> bool:

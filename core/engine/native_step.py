@@ -20,13 +20,13 @@ from core.engine.feed_forward import MLP
 from core.engine.kernels import LinearKernel
 from core.engine.kv_cache import KVPool
 from core.engine.native import LANES, Kernels, kernels
-from core.engine.native_products import Matrix, NativeLinear
+from core.engine.native_products import Matrix, NativeLinear, TiledLinear
 from core.engine.transformer import Block, Pass, Transformer
 
-#: More rows than this are left to products that unpack a matrix once for all of them.
-MOST_ROWS: Final = 64
-#: So many rows always run here: then a sequence is written by the same kernels alone and among a few others.
-LEAST_ROWS: Final = 8
+#: With more rows, a product that unpacks its matrix once for all of them is faster, and the small operators
+#: are no longer small. Products of bytes by bytes, and of nibbles, take the rows longer.
+MOST_ROWS: Final = 16
+MOST_TILED_ROWS: Final = 32
 #: The cache's formats, as the C++ numbers them.
 _CACHES: Final = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2, torch.int8: 3, torch.uint8: 4}
 
@@ -104,8 +104,8 @@ class NativeStep:
         self._eps_and_norm = model.eps, keep.address(model.final_norm_weight)
         self._head = keep.matrix(model.head)
         self.operators = [name for name, _ in model.operators()[1:]]
-        switches = sorted(kernel.switch_rows for kernel in _linears(blocks[0]))
-        self.most_rows = min(max(switches[len(switches) // 2], LEAST_ROWS), MOST_ROWS)
+        tiled = all(isinstance(kernel, TiledLinear) for kernel in _linears(blocks[0]))
+        self.most_rows = MOST_TILED_ROWS if tiled else MOST_ROWS
         self._pool: weakref.ref[KVPool] = weakref.ref(_NO_POOL)
         self._cache_format = 0
         self._widest = [max(sizes) for sizes in zip(*(_widths(block) for block in blocks), strict=True)]

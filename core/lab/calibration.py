@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
@@ -229,7 +230,8 @@ def _at_pace(row: MeasuredRate, then: Pace, now: Pace) -> MeasuredRate:
     factor = 1 / (byte_s * rate.bytes_per_s)
     # A single row waits for its bytes; its FLOP/s are what those bytes allow.
     flops = tuple(f * factor if n == 1 else f for n, f in zip(rate.rows, rate.flops_per_s, strict=True))
-    fixed_s = rate.fixed_s * now.call_s / then.call_s
+    slower = now.call_s / then.call_s
+    fixed_s = rate.fixed_s * (math.sqrt(slower) if row.kind in READING_KINDS else slower)
     return replace(row, rate=replace(rate, fixed_s=fixed_s, bytes_per_s=1 / byte_s, flops_per_s=flops))
 
 

@@ -93,7 +93,8 @@ def fit_rates(samples: Sequence[Sample], kernels: dict[str, str]) -> tuple[Measu
     Every operator has a rate of its own by format: one calls the library once and another three times,
     and a kernel reads short rows and long rows at different speed. Beside them stands one rate for each
     kind, for operators that were not sampled: by format for matrix products, for every format elsewhere.
-    The head comes in one size, so its fixed cost is that of its kind. All operators also have a rate of
+    The head comes in one size and every other product in two, which are close together, so the fixed cost of
+    products is fitted to all of them. All operators also have a rate of
     their own beside each format of weights: large matrices push small operators out of the caches.
 
     Args:
@@ -127,19 +128,21 @@ def _middle(rows: Sequence[MeasuredRate]) -> MeasuredRate:
 def _by_operator(samples: Sequence[Sample], products: dict[str, MeasuredRate]) -> list[MeasuredRate]:
     rows = []
     for (operator, name), group in _grouped(samples, lambda s: (s.operator, s.format)).items():
+        shared_s = products[name].rate.fixed_s if name in products else None
         if operator == HEAD:
-            fitted = _fit_slope(group, products[name].rate.fixed_s if name in products else 0.0)
+            fitted = _fit_slope(group, shared_s or 0.0)
         else:
-            fitted = _fit(group)
+            fitted = _fit(group, shared_s if group[0].kind == "linear" else None)
         rows.append(replace(fitted, format=name, operator=operator))
     return rows
 
 
-def _fit(samples: Sequence[Sample]) -> MeasuredRate:
+def _fit(samples: Sequence[Sample], known_s: float | None = None) -> MeasuredRate:
+    """A whole rate; ``known_s`` is its fixed cost where more samples than these tell it."""
     fewest = min(sample.rows for sample in samples)
     computes = any(sample.flops > 0 for sample in samples)
     few = [sample for sample in samples if sample.rows == fewest]
-    fixed_s, bytes_per_s = affine(few)
+    fixed_s, bytes_per_s = affine(few) if known_s is None else (known_s, _slope(few, known_s))
     if not computes:
         fixed_s = max(fixed_s, _LEAST_FIXED * min(sample.seconds for sample in few))
         many = [sample for sample in samples if sample.rows > fewest]
@@ -151,10 +154,16 @@ def _fit(samples: Sequence[Sample]) -> MeasuredRate:
     return _rate(samples, Rate(fixed_s, bytes_per_s, tuple(float(rows) for rows, _ in by_rows), flops_per_s))
 
 
-def _fit_slope(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
-    """The slope alone, where the fixed cost is known from elsewhere; large calls weigh most."""
+def _slope(samples: Sequence[Sample], fixed_s: float) -> float:
+    """Bytes a second beside a fixed cost; large calls weigh most."""
     left_s = sum(max(s.seconds - fixed_s, _LEAST_VARIABLE * s.seconds) for s in samples)
-    bytes_per_s = sum(sample.num_bytes for sample in samples) / left_s
+    return sum(sample.num_bytes for sample in samples) / left_s
+
+
+def _fit_slope(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
+    """The slope alone, where the fixed cost is known from elsewhere."""
+    left_s = sum(max(s.seconds - fixed_s, _LEAST_VARIABLE * s.seconds) for s in samples)
+    bytes_per_s = _slope(samples, fixed_s)
     flops = sum(sample.flops for sample in samples)
     rate = Rate(fixed_s, bytes_per_s, (1.0,), (flops / left_s if flops else UNLIMITED,))
     return _rate(samples, rate)

@@ -7,6 +7,7 @@ for neither memory nor arithmetic.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +15,8 @@ from core.lab.checked_json import Reader
 
 #: The farthest that a pace is followed, either way, before a machine counts as another.
 FARTHEST: Final = 2.0
+#: A kernel that reads at this part of the speed of memory, or less, does not wait for it.
+NO_WAIT: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +32,29 @@ class Pace:
     call_s: float
 
     def seconds_at(self, other: Pace, seconds: float, read_bytes: float) -> float:
-        """What took ``seconds`` at this pace takes so long at another.
+        """What took ``seconds`` at this pace, and read ``read_bytes`` in them, takes so long at another.
 
-        The part in which memory delivered ``read_bytes`` follows the speed of reading, the rest that of a
-        call. Ignored: arithmetic that fills the cores, which neighbours disturb less; do not ask for it.
+        What reads nothing follows the speed of a call. What reads as fast as memory delivers follows the
+        speed of reading. What reads slower works while it waits: the farther it was from that speed, the more
+        it follows the speed of arithmetic, which neighbours disturb less than calls, by about the root. And
+        nothing reads faster than memory. Ignored: arithmetic that fills the cores; do not ask for it.
 
-        >>> then, now = Pace(20e9, 2e-6), Pace(10e9, 3e-6)
-        >>> then.seconds_at(now, 0.003, 20e6)   # 1 ms of reading takes 2, and 2 ms of calls take 3
-        0.005
+        >>> then, now = Pace(20e9, 1e-6), Pace(10e9, 4e-6)
+        >>> then.seconds_at(now, 0.002, 40e6)   # it waited for memory, which is half as fast
+        0.004
+        >>> then.seconds_at(now, 0.002, 2e6)   # it worked and hardly read
+        0.004
+        >>> then.seconds_at(now, 0.002, 0.0)   # it was calls
+        0.008
         """
-        reading_s = min(seconds, read_bytes / self.read_bytes_per_s)
-        slower_reading = self.read_bytes_per_s / other.read_bytes_per_s
         slower_calls = other.call_s / self.call_s
-        return reading_s * slower_reading + (seconds - reading_s) * slower_calls
+        if not read_bytes:
+            return seconds * slower_calls
+        reads = min(1.0, read_bytes / self.read_bytes_per_s / seconds)
+        follows = max(0.0, (reads - NO_WAIT) / (1 - NO_WAIT))
+        slower_reading = self.read_bytes_per_s / other.read_bytes_per_s
+        expected_s = seconds * (follows * slower_reading + (1 - follows) * math.sqrt(slower_calls))
+        return max(expected_s, reads * seconds * slower_reading)
 
     def towards(self, other: Pace) -> Pace:
         """The other pace, or the farthest towards it that is still followed."""

@@ -128,8 +128,9 @@ def test_a_sample_taken_at_a_slow_moment_counts_as_it_would_have_been_at_the_usu
     norm = replace(streaming("norm", "mlp_norm", "bf16", 2e3), pace=slow)
     assert at_pace(norm, PACE).seconds == pytest.approx(norm.seconds / 1.5)
     row, rows = replace(linear(1, 1024), pace=slow), replace(linear(16, 1024), pace=slow)
-    reading_s = row.num_bytes / 15e9
-    assert at_pace(row, PACE).seconds == pytest.approx(reading_s / 2 + (row.seconds - reading_s) / 1.5)
+    expected_s = slow.seconds_at(PACE, row.seconds, row.num_bytes)
+    assert at_pace(row, PACE).seconds == pytest.approx(expected_s)
+    assert expected_s < row.seconds
     assert at_pace(rows, PACE) == rows
 
 

@@ -119,7 +119,7 @@ def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: 
     phases = list(dict.fromkeys(m["phase"] for m in messages(sink) if m["type"] == "progress"))
     assert phases == ["writing", "warming up", "measuring", "profiling"]
     assert len(record.measured.decode_repeats_s) == 30
-    assert len(record.measured.prefill_repeats_s) == 15, "a short prefill is repeated often"
+    assert len(record.measured.prefill_repeats_s) > 5, "a short prefill is repeated often"
     comparison = compare(record)
     predicted = record.prediction.decode
     assert predicted is not None

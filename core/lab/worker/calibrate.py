@@ -33,9 +33,11 @@ from core.lab.worker.operator_clock import OperatorClock
 from core.lab.worker.threads import choose_threads
 
 PHASE: Final = "calibrating"
-#: Weight formats in which an engine can run, each with a format of the cache, so that the attention of all
-#: of them is timed; the usual one twice, as 32-bit activations are rounded for it.
-FORMATS_RUN: Final = {"fp32": "bf16", "bf16": "bf16", "int8-dynamic": "fp32", "int8": "int8", "int4": "int4"}
+#: Weight formats in which an engine can run, each with the usual format of the cache.
+FORMATS_RUN: Final = {"fp32": "bf16", "bf16": "bf16", "int8-dynamic": "bf16", "int8": "bf16", "int4": "bf16"}
+#: Other formats of the cache, beside one format of weights each: only what touches the cache is timed.
+OTHER_CACHES: Final = {"bf16": ("fp16",), "int8-dynamic": ("fp32",), "int8": ("int8", "int4")}
+_OF_THE_CACHE: Final = {"attention", "kv_write"}
 #: Weights that some devices only store, and widen slowly for every product: a full calibration times them
 #: once, a quick one never.
 STORED: Final = {"fp8-weight-only": "bf16"}
@@ -230,8 +232,7 @@ def _whole_steps(
 
 def _measure(engine: Engine, effort: Effort, memory: MemoryProbe, progress: Callable[[float], None]) -> _Turn:
     """All samples of one format: single tokens through all layers, many through a pair."""
-    layers = range(engine.spec.num_layers)
-    every = OperatorClock(engine, layers, memory.empty_caches, _WARMING if len(layers) > _WARMING else 0)
+    every = _every_layer(engine, memory)
     pair, narrow = (OperatorClock(engine, some, memory.empty_caches) for some in ((0, 1), (0,)))
     passes = [
         *((every, 1, context, effort.decode_repeats) for context in effort.decode_contexts),
@@ -246,7 +247,25 @@ def _measure(engine: Engine, effort: Effort, memory: MemoryProbe, progress: Call
             checks.append(memory.pace())
         samples += clock.samples(new_tokens, context, repeats, checks[-1])
     checks.append(memory.pace())
+    for kv in OTHER_CACHES.get(engine.weights, ()):
+        samples += _of_another_cache(engine.with_cache(kv), effort, memory, checks[-1])
     return _Turn(samples, _step(engine, effort, checks[-1]), checks)
+
+
+def _every_layer(engine: Engine, memory: MemoryProbe) -> OperatorClock:
+    layers = range(engine.spec.num_layers)
+    return OperatorClock(engine, layers, memory.empty_caches, _WARMING if len(layers) > _WARMING else 0)
+
+
+def _of_another_cache(engine: Engine, effort: Effort, memory: MemoryProbe, pace: Pace) -> list[Sample]:
+    """What depends on the cache's format, of single tokens and of many."""
+    every = _every_layer(engine, memory)
+    narrow = OperatorClock(engine, (0,), memory.empty_caches)
+    samples = [
+        *(every.samples(1, context, effort.decode_repeats, pace) for context in effort.decode_contexts),
+        *(narrow.samples(n, n, effort.prefill_repeats, pace) for n in effort.long_tokens),
+    ]
+    return [sample for group in samples for sample in group if sample.operator in _OF_THE_CACHE]
 
 
 def _step(engine: Engine, effort: Effort, pace: Pace) -> _Step:

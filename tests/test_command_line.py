@@ -74,8 +74,7 @@ def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     [
         (
             ["modle"],
-            f"The command must be one of {', '.join(COMMANDS)}; got 'modle'. "
-            "Did you mean model? See: ",
+            f"The command must be one of {', '.join(COMMANDS)}; got 'modle'. Did you mean model? See: ",
         ),
         (["model"], "The following arguments are required: config."),
         (["model", "x", "--batch", "many"], "--batch must be a whole number; got 'many'."),

@@ -15,11 +15,11 @@ from core.commands.arguments import add_formats, real_number, whole_number
 from core.commands.output import write
 from core.commands.patience import patience
 from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
-from core.engine.models import EMBEDDED
+from core.engine.files.models import EMBEDDED
+from core.engine.files.shape_only import TINY_MOE
 from core.engine.records import Generation, TokenEvent
 from core.engine.runners import RunnerMode
 from core.engine.sampling import Sampling
-from core.engine.shape_only import TINY_MOE
 from core.engine.speculation import NUM_GUESSES, ModelSpeculator, NGramSpeculator, Speculator
 from core.engine.waiting import LOG as WAITING
 from core.errors import RequestError

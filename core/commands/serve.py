@@ -14,7 +14,7 @@ from core.analytic.step_record import PREFILL_TOKENS
 from core.catalog.formats import FORMATS
 from core.commands.arguments import add_formats, whole_number
 from core.engine.engine import PAGE_TOKENS, Engine
-from core.engine.models import EMBEDDED
+from core.engine.files.models import EMBEDDED
 from core.engine.speculation import NUM_GUESSES
 from core.lab.serve_record import ServeRecord, Service
 from core.lab.serve_request import (

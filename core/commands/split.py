@@ -17,7 +17,7 @@ from core.analytic.parallel import ParallelPlan
 from core.catalog.formats import FORMATS
 from core.commands.arguments import add_formats, whole_number
 from core.engine.engine import Engine
-from core.engine.models import EMBEDDED
+from core.engine.files.models import EMBEDDED
 from core.engine.parallel import torchrun
 from core.engine.parallel.launch import LIMIT_S, launch
 from core.engine.parallel.rank import Job, Report

@@ -11,7 +11,9 @@ from torch import Tensor
 from core.analytic.params import WeightPlan, weight_plan
 from core.catalog.model import Layer, ModelSpec, MoE
 from core.engine.attention import AttentionBackend
-from core.engine.checkpoint import (
+from core.engine.choice import KernelChoices
+from core.engine.feed_forward import MLP, Experts, FeedForward
+from core.engine.files.checkpoint import (
     EMBEDDING,
     EXPERT_NAMES,
     FINAL_NORM,
@@ -20,15 +22,13 @@ from core.engine.checkpoint import (
     Checkpoint,
     layer_prefix,
 )
-from core.engine.choice import KernelChoices
-from core.engine.feed_forward import MLP, Experts, FeedForward
+from core.engine.files.weight import stack
 from core.engine.kernels import LinearKernel
 from core.engine.linear import DTYPES, byte_linear, make_linear, plain_linear
 from core.engine.quantise import rows8
 from core.engine.rope import RopeTable
 from core.engine.table import ByteTable, EmbeddingTable, PlainTable
 from core.engine.transformer import Block, Transformer
-from core.engine.weight import stack
 
 
 def assemble(

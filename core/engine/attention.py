@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from core.catalog.model import Attention
-from core.engine import native_attention
 from core.engine.batch import Batch, Span
 from core.engine.kv_cache import KVLayer
+from core.engine.native import attention as native_attention
 from core.errors import RequestError
 
 AttentionWay = Literal["auto", "triton", "flex", "gather"]
@@ -115,7 +115,7 @@ def make_attention(device: torch.device, kv: str, way: AttentionWay = "auto") ->
     Raises:
         RequestError: the device or the cache's format does not have this way.
     """
-    from core.engine.row_attention import BatchedAttention, FlexRows, gathered_rows  # noqa: PLC0415 - a circle
+    from core.engine.gpu.row_attention import BatchedAttention, FlexRows, gathered_rows  # noqa: PLC0415 - a circle
 
     if device.type != "cuda":
         if way != "auto":
@@ -131,7 +131,7 @@ def make_attention(device: torch.device, kv: str, way: AttentionWay = "auto") ->
         return BatchedAttention(FlexRows(), ViewedAttention())
     if way == "gather" or not known:
         return BatchedAttention(gathered_rows, ViewedAttention())
-    from core.engine.triton_attention import triton_rows  # noqa: PLC0415 - Triton is not everywhere
+    from core.engine.gpu.triton_attention import triton_rows  # noqa: PLC0415 - Triton is not everywhere
 
     return BatchedAttention(triton_rows, ViewedAttention())
 

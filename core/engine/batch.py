@@ -12,7 +12,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from core.engine.block_table import FEW_ROWS, BlockTable, Seen
+from core.engine.gpu.block_table import FEW_ROWS, BlockTable, Seen
 from core.engine.pages import PageTable
 
 #: A page that no sequence fills, so that slot and position are the same.

@@ -18,9 +18,9 @@ from core.engine import measure
 from core.engine.assemble import assemble, tensor_bytes
 from core.engine.attention import AttentionWay, make_attention
 from core.engine.cache_memory import CacheMemory
-from core.engine.checkpoint import Checkpoint
+from core.engine.files.checkpoint import Checkpoint
+from core.engine.files.models import open_checkpoint
 from core.engine.kv_cache import KVPool
-from core.engine.models import open_checkpoint
 from core.engine.records import Generation, Request, Service, TokenEvent
 from core.engine.room import require_known, require_room
 from core.engine.runners import SCRATCH_SLOTS, RunnerMode, choose_runner, require_runner

@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from core.catalog.formats import number_format
-from core.engine import float8_kernels, kernels, native_products
+from core.engine import float8_kernels, kernels
 from core.engine.choice import KernelChoices, Timed
+from core.engine.files.weight import Weight
 from core.engine.kernels import LinearKernel, SwitchedLinear
+from core.engine.native import products as native_products
 from core.engine.nibble_kernels import CpuNibbleLinear, CudaNibbleLinear, PlainNibbleLinear
 from core.engine.quantise import Groups4, Rows8, float_rows8, groups4, rows8
-from core.engine.weight import Weight
 from core.errors import FormatError
 
 #: Formats that are kept as they are, and the type of their numbers.

@@ -12,7 +12,7 @@ from typing import Final, final
 import torch
 from torch import Tensor
 
-from core.engine.weight import Weight
+from core.engine.files.weight import Weight
 from core.errors import FormatError
 
 GROUP: Final = 32  # weights that share a scale and a zero in int4

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from core.catalog.model import ModelSpec, RopeScaling
-from core.engine import native
+from core.engine.native import binding as native
 from core.errors import CheckpointError
 
 

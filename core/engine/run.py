@@ -6,11 +6,11 @@ import time
 
 from core.analytic.step_record import StepRecord
 from core.engine.batch import Sequence
+from core.engine.files.text import TextCodec
 from core.engine.pages import PageTable
 from core.engine.records import Generation, Request, StopReason, TokenEvent
 from core.engine.sampling import Chooser, Sampler
 from core.engine.speculation import Guess, Verifier
-from core.engine.text import TextCodec
 
 
 class Run:

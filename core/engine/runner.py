@@ -12,7 +12,7 @@ import torch
 
 from core.engine.batch import Batch
 from core.engine.kv_cache import KVPool
-from core.engine.native_step import NativeStep, native_step
+from core.engine.native.step import NativeStep, native_step
 from core.engine.transformer import Operator, Pass, Transformer
 
 

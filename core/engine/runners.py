@@ -59,7 +59,7 @@ def choose_runner(mode: RunnerMode, model: Transformer, device: torch.device) ->
             "The runner graphs must know all launches beforehand; in a mixture of experts a router decides "
             "them on the way. Choose eager or compiled."
         )
-    from core.engine.graph_runner import CudaCapture, GraphRunner  # noqa: PLC0415 - a circle
+    from core.engine.gpu.graph_runner import CudaCapture, GraphRunner  # noqa: PLC0415 - a circle
 
     return GraphRunner(compiled, CudaCapture())
 

@@ -18,12 +18,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from core.catalog.model import Layer
-from core.engine import native
 from core.engine.attention import AttentionBackend
 from core.engine.batch import Batch
 from core.engine.feed_forward import FeedForward, Routing
 from core.engine.kernels import LinearKernel
 from core.engine.kv_cache import KVPool
+from core.engine.native import binding as native
 from core.engine.rope import RopeTable, turn
 from core.engine.table import EmbeddingTable
 

@@ -45,7 +45,7 @@ def fingerprint(device: str, device_name: str) -> Fingerprint:
 def _engine() -> str:
     """A digest of the engine's source: another operator or kernel takes another time."""
     digest = hashlib.blake2b(digest_size=6)
-    for path in sorted(_ENGINE.iterdir()):
+    for path in sorted(_ENGINE.rglob("*")):
         if path.suffix in {".py", ".cpp", ".h"}:
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

@@ -24,7 +24,7 @@ import xllamacpp
 from transformers import AutoModelForCausalLM
 
 from core.engine.engine import Engine
-from core.engine.models import EMBEDDED, embedded_file
+from core.engine.files.models import EMBEDDED, embedded_file
 from core.engine.records import Request
 from core.engine.sampling import Sampling
 from core.engine.scheduler import Serving

@@ -15,7 +15,7 @@ import torch
 
 from core.analytic.batching_policy import POLICIES
 from core.engine.engine import CacheKind, Engine
-from core.engine.models import EMBEDDED
+from core.engine.files.models import EMBEDDED
 from core.engine.records import Request, Service
 from core.engine.scheduler import Serving
 from tests.benchmarks.figure import Figure, machine_in_words, report

@@ -7,7 +7,7 @@ import pytest
 from core.catalog import runnable
 from core.catalog.hf_config import read_config
 from core.catalog.models import catalogue, model, runnable_ids
-from core.engine.checkpoint import expected_shapes
+from core.engine.files.checkpoint import expected_shapes
 from core.errors import ConfigError
 
 pytestmark = pytest.mark.torch

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from core.engine.engine import CacheKind, Engine
-from core.engine.models import EMBEDDED, embedded_file
+from core.engine.files.models import EMBEDDED, embedded_file
 from core.errors import CheckpointError
 
 

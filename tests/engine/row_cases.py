@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from core.catalog.model import Attention
-from core.engine.block_table import BlockTable, Seen
+from core.engine.gpu.block_table import BlockTable, Seen
+from core.engine.gpu.row_attention import RowAttention, gathered_rows
 from core.engine.kv_cache import KVLayer, make_layer
 from core.engine.linear import DTYPES
 from core.engine.pages import PageTable
-from core.engine.row_attention import RowAttention, gathered_rows
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def error(case: Case, attend: RowAttention, device: torch.device) -> float:
 
 
 if __name__ == "__main__":
-    ours = importlib.import_module("core.engine.triton_attention")
+    ours = importlib.import_module("core.engine.gpu.triton_attention")
     with torch.inference_mode():
         errors = {name: error(case, ours.triton_rows, torch.device("cpu")) for name, case in CASES.items()}
     json.dump(errors, sys.stdout)

@@ -8,12 +8,12 @@ import torch
 
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
-from core.engine.checkpoint import Checkpoint, expected_shapes
 from core.engine.engine import CacheKind, Engine
+from core.engine.files.checkpoint import Checkpoint, expected_shapes
+from core.engine.files.text import ByteText
+from core.engine.files.weight import Weight
 from core.engine.records import Request
 from core.engine.sampling import GREEDY, Sampling
-from core.engine.text import ByteText
-from core.engine.weight import Weight
 from tests.engine.forward import random_ids
 
 SIZES: dict[str, Any] = {

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from core.engine.engine import Engine
-from core.engine.gguf_file import read_gguf
-from core.engine.models import embedded_file, open_checkpoint
+from core.engine.files.gguf_file import read_gguf
+from core.engine.files.models import embedded_file, open_checkpoint
 from core.engine.sampling import Sampling
 from core.errors import CheckpointError, ConfigError, FormatError, RequestError, UserError
 from core.storage import CACHE_VARIABLE

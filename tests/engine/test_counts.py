@@ -23,19 +23,19 @@ from core.analytic.params import weight_plan
 from core.catalog.formats import FORMATS
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
-from core.engine import native_attention
 from core.engine.assemble import assemble, tensor_bytes
 from core.engine.attention import GatheredAttention
 from core.engine.batch import Batch, Sequence
-from core.engine.checkpoint import Checkpoint, expected_shapes
+from core.engine.files.checkpoint import Checkpoint, expected_shapes
+from core.engine.files.weight import Weight
 from core.engine.kernels import PlainLinear, PrepackedLinear
 from core.engine.kv_cache import KVPool
+from core.engine.native import attention as native_attention
 from core.engine.pages import PageTable
 from core.engine.runner import EagerRunner
 from core.engine.sampling import Sampler, Sampling
 from core.engine.step import StepBytes, StepLabel, Stepper
 from core.engine.transformer import Pass, Transformer
-from core.engine.weight import Weight
 
 pytestmark = pytest.mark.torch
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from core.catalog.texts import public_text
 from core.engine.engine import Engine
-from core.engine.evaluate import Reference, beside_cache, evaluate, logits, score, windows
+from core.engine.quality.evaluate import Reference, beside_cache, evaluate, logits, score, windows
 from core.engine.sampling import GREEDY
 from core.errors import CheckpointError, FormatError, RequestError
 from tests.engine.embedded import embedded

@@ -6,15 +6,15 @@ from torch import Tensor
 
 from core.analytic.params import weight_plan
 from core.catalog.formats import STORAGE_FORMATS
-from core.engine.checkpoint import Checkpoint
 from core.engine.engine import Engine
+from core.engine.files.checkpoint import Checkpoint
+from core.engine.files.text import ByteText
+from core.engine.files.weight import Weight
 from core.engine.float8_kernels import Float8Linear, MovedFloat8Linear, ScaledFloat8Linear
-from core.engine.layer_error import rounded
 from core.engine.linear import make_linear
+from core.engine.quality.layer_error import rounded
 from core.engine.quantise import FLOAT8_MAX, FloatRows8, float_rows8
 from core.engine.sampling import Sampling
-from core.engine.text import ByteText
-from core.engine.weight import Weight
 from core.errors import FormatError
 from tests.engine.small import SmallWeights, small_spec
 

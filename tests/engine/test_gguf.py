@@ -112,7 +112,7 @@ def test_the_file_is_read_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def fail(*_: object) -> GGUFReader:
         raise AssertionError("the file was parsed a second time")
 
-    monkeypatch.setattr("core.engine.gguf_file.GGUFReader", fail)
+    monkeypatch.setattr("core.engine.files.gguf_file.GGUFReader", fail)
     Engine.load(path, weights="int4", kv="bf16")
 
 
@@ -126,7 +126,7 @@ def test_a_disk_without_room_for_the_copy_costs_only_time(
     ids = random_ids(12)
     (expected,) = logits(Engine.load(path, weights="int4", kv="fp32"), ids, [12])
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "full"))
-    monkeypatch.setattr("core.engine.gguf_content.save_file", full)
+    monkeypatch.setattr("core.engine.files.gguf_content.save_file", full)
     (found,) = logits(Engine.load(path, weights="int4", kv="fp32"), ids, [12])
     assert torch.equal(found, expected)
     assert "No space left on device" in caplog.text

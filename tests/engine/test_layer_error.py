@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from core.engine.checkpoint import LAYER_PARTS, Checkpoint
-from core.engine.layer_error import (
+from core.engine.files.checkpoint import LAYER_PARTS, Checkpoint
+from core.engine.files.models import EMBEDDED, embedded_file, open_checkpoint
+from core.engine.files.text import ByteText
+from core.engine.quality.layer_error import (
     EACH_ROW,
     KV_PARTS,
     WHOLE,
@@ -19,8 +21,6 @@ from core.engine.layer_error import (
     rounded,
     weight_errors,
 )
-from core.engine.models import EMBEDDED, embedded_file, open_checkpoint
-from core.engine.text import ByteText
 from core.errors import CheckpointError
 from core.numerics.error import sqnr_by_row_db, sqnr_db
 from core.numerics.quantise import Scheme, quantise

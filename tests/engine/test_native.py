@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from core.catalog.model import Attention
-from core.engine import native, native_attention, native_library
 from core.engine.kv_cache import make_layer
 from core.engine.linear import DTYPES
+from core.engine.native import attention as native_attention
+from core.engine.native import binding as native
+from core.engine.native import library as native_library
 
 pytestmark = pytest.mark.torch
 
@@ -110,7 +112,7 @@ def foreign_library(folder: Path) -> bytes:
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "foreign", "foreign with its own digest"])
 def test_a_damaged_library_is_compiled_anew(tmp_path: Path, damage: str) -> None:
     """In a process of its own: loading a library that was cut short would end it."""
-    check = "import sys; from core.engine import native; sys.exit(native.kernels() is None)"
+    check = "import sys; from core.engine.native import binding; sys.exit(binding.kernels() is None)"
     assert native.kernels() is not None
     (library,) = (tmp_path / "kernels").iterdir()
     whole = library.read_bytes()

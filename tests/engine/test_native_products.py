@@ -7,11 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.engine import native, native_products
 from core.engine.choice import KernelChoices
 from core.engine.kernels import DynamicByteLinear
 from core.engine.linear import make_linear
-from core.engine.native_products import NativeLinear
+from core.engine.native import binding as native
+from core.engine.native import products as native_products
+from core.engine.native.products import NativeLinear
 from core.engine.quantise import groups4, rows8
 
 pytestmark = pytest.mark.torch

@@ -8,18 +8,18 @@ import torch
 from torch import Tensor
 
 from core.catalog.model import ModelSpec
-from core.engine import native
 from core.engine.batch import Batch, Sequence
-from core.engine.checkpoint import Checkpoint
 from core.engine.engine import Engine
+from core.engine.files.checkpoint import Checkpoint
+from core.engine.files.text import ByteText
+from core.engine.files.weight import Weight
 from core.engine.kv_cache import KVPool
-from core.engine.native_step import NativeStep, native_step
+from core.engine.native import binding as native
+from core.engine.native.step import NativeStep, native_step
 from core.engine.pages import PageTable
 from core.engine.quantise import groups4, rows8
 from core.engine.runner import EagerRunner, NativeRunner
-from core.engine.text import ByteText
 from core.engine.transformer import Pass
-from core.engine.weight import Weight
 from tests.engine.forward import random_ids, relative_error
 from tests.engine.small import WINDOW, SmallWeights, small_engine, small_spec
 from tests.engine.test_paged import fill_with_nan, scattered

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import torch
 
-from core.engine import row_attention
 from core.engine.attention import GatheredAttention, make_attention
 from core.engine.batch import Batch, Sequence
-from core.engine.block_table import FEW_ROWS, BlockTable, Seen
+from core.engine.gpu import row_attention
+from core.engine.gpu.block_table import FEW_ROWS, BlockTable, Seen
+from core.engine.gpu.row_attention import BatchedAttention, FlexRows, gathered_rows
 from core.engine.kv_cache import make_layer
 from core.engine.linear import DTYPES
 from core.engine.pages import PageTable
-from core.engine.row_attention import BatchedAttention, FlexRows, gathered_rows
 from core.errors import RequestError
 from tests.engine.row_cases import CASES, TOLERANCES, Case, error, queries, scattered
 
@@ -85,7 +85,7 @@ def test_the_kernel_is_the_plain_way_in_the_interpreter(name: str) -> None:
 @torch.inference_mode()
 @pytest.mark.parametrize("name", CASES)
 def test_the_kernel_is_the_plain_way_on_a_gpu(name: str) -> None:
-    ours: Any = importlib.import_module("core.engine.triton_attention")
+    ours: Any = importlib.import_module("core.engine.gpu.triton_attention")
     assert error(CASES[name], ours.triton_rows, CUDA) <= TOLERANCES[CASES[name].activations]
 
 
@@ -95,7 +95,7 @@ def test_the_kernel_compiles_for_a_gpu_that_is_not_here(cells: str) -> None:
     """Down to machine code, for which Triton brings the assembler."""
     triton, backends, ours = (
         importlib.import_module(name)
-        for name in ("triton", "triton.backends.compiler", "core.engine.triton_attention")
+        for name in ("triton", "triton.backends.compiler", "core.engine.gpu.triton_attention")
     )
     constants: dict[str, Any] = {
         **{"HEADS": 16, "GROUP": 4, "SIZE": 64, "PAGE": 16, "WINDOW": 0, "IS_BYTE": cells == "i8"},

@@ -17,10 +17,10 @@ from core.engine.batch import Batch, Sequence
 from core.engine.cache_memory import CacheMemory
 from core.engine.compiled_runner import APART, PRODUCTS, CompiledRunner
 from core.engine.engine import Engine
-from core.engine.graph_runner import GraphRunner, Shape, bucket, fits
+from core.engine.gpu.graph_runner import GraphRunner, Shape, bucket, fits
+from core.engine.gpu.row_attention import BatchedAttention, gathered_rows
 from core.engine.kv_cache import KVPool
 from core.engine.pages import PageTable
-from core.engine.row_attention import BatchedAttention, gathered_rows
 from core.engine.runner import EagerRunner
 from core.engine.runners import choose_runner, require_runner
 from core.engine.scheduler import Serving

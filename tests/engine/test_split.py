@@ -11,9 +11,9 @@ import torch
 from core.analytic.operators import operators
 from core.analytic.parallel import ParallelPlan, device_operators, stages
 from core.analytic.split_record import SplitRecord
-from core.engine.checkpoint import Checkpoint
 from core.engine.engine import Engine
-from core.engine.models import EMBEDDED, open_checkpoint
+from core.engine.files.checkpoint import Checkpoint
+from core.engine.files.models import EMBEDDED, open_checkpoint
 from core.engine.parallel import rank as rank_module
 from core.engine.parallel import shares
 from core.engine.parallel.rank import Job, Report, work

@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 
 from core.engine.choice import _read
 from core.engine.engine import Engine
-from core.engine.models import open_checkpoint
-from core.engine.text import ModelText
+from core.engine.files.models import open_checkpoint
+from core.engine.files.text import ModelText
 from core.errors import CheckpointError
 from tests.engine import tiny
 

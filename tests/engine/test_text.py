@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 from transformers import AutoTokenizer
 
-from core.engine.models import embedded_file
-from core.engine.text import ByteText, ModelText, byte_level_tokenizer
+from core.engine.files.models import embedded_file
+from core.engine.files.text import ByteText, ModelText, byte_level_tokenizer
 from core.errors import CheckpointError, RequestError
 from tests.engine.embedded import embedded
 from tests.engine.tiny import TEMPLATE, byte_tokenizer

@@ -12,7 +12,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from core.engine.engine import Engine
-from core.engine.models import embedded_file
+from core.engine.files.models import embedded_file
 from core.engine.sampling import Sampling
 from tests.engine.embedded import embedded
 from tests.engine.forward import logits, random_ids, relative_error

@@ -5,9 +5,9 @@ import pytest
 import torch
 from gguf import GGMLQuantizationType, dequantize, quantize
 
-from core.engine.gguf_file import unpermute
+from core.engine.files.gguf_file import unpermute
+from core.engine.files.weight import Weight, stack
 from core.engine.quantise import groups4
-from core.engine.weight import Weight, stack
 
 pytestmark = pytest.mark.torch
 

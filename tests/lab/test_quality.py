@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from core.engine.checkpoint import Checkpoint
 from core.engine.choice import KernelChoices
 from core.engine.engine import Engine
-from core.engine.text import ByteText
+from core.engine.files.checkpoint import Checkpoint
+from core.engine.files.text import ByteText
 from core.errors import CheckpointError
 from core.lab.quality import CACHES, WEIGHTS, QualityRequest
 from core.lab.quality_record import QualityRecord

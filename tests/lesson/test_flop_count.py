@@ -31,10 +31,10 @@ def test_the_kept_count_is_the_tables_to_the_last_flop() -> None:
 
 @pytest.mark.torch
 def test_pytorch_counts_the_same_today(monkeypatch: pytest.MonkeyPatch) -> None:
-    from core.engine import native_attention  # noqa: PLC0415 - only this test may import torch
+    from core.engine.native import attention  # noqa: PLC0415 - only this test may import torch
     from tests.engine.test_counts import counted_flops  # noqa: PLC0415
 
-    monkeypatch.setattr(native_attention, "kernels", lambda: None)  # torch counts its own kernels only
+    monkeypatch.setattr(attention, "kernels", lambda: None)  # torch counts its own kernels only
     kept = flop_count()
     counted = counted_flops(model(kept.model), 1, kept.context)
     assert {name: flops for name, flops in counted.items() if flops} == kept.flops

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from core.analytic.parallel import ParallelPlan
 from core.engine.batch import Batch, Sequence
 from core.engine.engine import Engine
-from core.engine.models import open_checkpoint
+from core.engine.files.models import open_checkpoint
 from core.engine.parallel.rank_engine import RankEngine
 from core.engine.parallel.wire import Calls, Wire
 from core.engine.sampling import GREEDY

@@ -15,8 +15,8 @@ from torch import Tensor
 from core.analytic.parallel import Stage, stages
 from core.analytic.step_record import StepRecord
 from core.engine.batch import Batch, Sequence
-from core.engine.checkpoint import Checkpoint
 from core.engine.engine import Engine
+from core.engine.files.checkpoint import Checkpoint
 from core.engine.kv_cache import KVPool
 from core.engine.parallel.shares import ShareOfWeights
 from core.engine.parallel.wire import Wire

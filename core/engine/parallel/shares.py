@@ -13,8 +13,8 @@ import torch
 
 from core.analytic.parallel import ParallelPlan, stages
 from core.catalog.model import ModelSpec
-from core.engine.checkpoint import EMBEDDING, FINAL_NORM, HEAD, WeightSource, layer_prefix
-from core.engine.weight import BLOCK, BLOCK_BYTES, Weight
+from core.engine.files.checkpoint import EMBEDDING, FINAL_NORM, HEAD, WeightSource, layer_prefix
+from core.engine.files.weight import BLOCK, BLOCK_BYTES, Weight
 
 #: The last part of a tensor's name: those cut by rows, and those cut by columns.
 _BY_ROWS: Final = frozenset({"q_proj", "k_proj", "v_proj", "gate_proj", "up_proj", "w1", "w3"})

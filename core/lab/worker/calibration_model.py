@@ -13,10 +13,10 @@ from typing import Final
 import torch
 
 from core.catalog.model import Attention, DenseMLP, Layer, ModelSpec
-from core.engine.checkpoint import Checkpoint, expected_shapes
 from core.engine.engine import Engine
-from core.engine.text import ByteText
-from core.engine.weight import Weight
+from core.engine.files.checkpoint import Checkpoint, expected_shapes
+from core.engine.files.text import ByteText
+from core.engine.files.weight import Weight
 
 _HEAD_DIM: Final = 64
 _SEED: Final = 0

@@ -17,11 +17,11 @@ import torch
 from core.analytic.kv_cache import bytes_per_token
 from core.analytic.params import stored_bytes
 from core.catalog.texts import public_text
-from core.engine.checkpoint import EMBEDDING, Checkpoint
 from core.engine.engine import Engine
-from core.engine.evaluate import WINDOW, Evaluation, Reference, beside_cache, evaluate, windows
-from core.engine.layer_error import ErrorMap, activation_errors, layer_matrix, weight_errors
-from core.engine.models import EMBEDDED, open_checkpoint
+from core.engine.files.checkpoint import EMBEDDING, Checkpoint
+from core.engine.files.models import EMBEDDED, open_checkpoint
+from core.engine.quality.evaluate import WINDOW, Evaluation, Reference, beside_cache, evaluate, windows
+from core.engine.quality.layer_error import ErrorMap, activation_errors, layer_matrix, weight_errors
 from core.lab.host import LoadProbe
 from core.lab.noise import SPREAD_LIMIT
 from core.lab.quality import REFERENCE, QualityRequest

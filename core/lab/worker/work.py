@@ -13,7 +13,7 @@ import torch
 
 from core.catalog.models import runnable_ids
 from core.engine.engine import Engine
-from core.engine.text import TextCodec
+from core.engine.files.text import TextCodec
 from core.errors import CheckpointError, FormatError, JobError
 from core.lab import calibration_file
 from core.lab.calibration import Calibration

@@ -51,7 +51,7 @@ def error_map(title: str, columns: Sequence[str], sqnr_db: Decibels, worst_db: D
         alt=_alt(columns, sqnr_db),
         columns=("layer", *(f"{name}, dB" for name in columns), *(f"{name}, worst, dB" for name in columns)),
         rows=[(layer, *map(_cell, row), *map(_cell, worst_db[layer])) for layer, row in enumerate(sqnr_db)],
-        look_at="The stronger the colour, the more noise. An empty box lost nothing. Hover one for its number.",
+        look_at="The stronger the colour, the more noise. An empty box lost nothing. Hover for the number.",
     )
 
 

@@ -6,10 +6,10 @@ import importlib.util
 from pathlib import Path
 from typing import Final
 
-from core.engine.checkpoint import Checkpoint
-from core.engine.gguf_file import read_gguf
-from core.engine.hf_directory import read_directory
-from core.engine.shape_only import shape_only
+from core.engine.files.checkpoint import Checkpoint
+from core.engine.files.gguf_file import read_gguf
+from core.engine.files.hf_directory import read_directory
+from core.engine.files.shape_only import shape_only
 from core.errors import CheckpointError
 
 EMBEDDED: Final = "smollm2-135m"

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from core.engine.kernels import ByteLinear, SwitchedLinear, VectorLinear
-from core.engine.native import LANES, kernels
+from core.engine.native.binding import LANES, kernels
 from core.engine.quantise import GROUP, MIDDLE, Groups4, Rows8
 
 _HALVES, _BYTES, _ROUNDED_BYTES, _NIBBLES = range(4)

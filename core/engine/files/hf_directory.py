@@ -11,9 +11,9 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from core.catalog.hf_config import parse_config
-from core.engine.checkpoint import Checkpoint, check_shapes
-from core.engine.text import ModelText
-from core.engine.weight import Weight
+from core.engine.files.checkpoint import Checkpoint, check_shapes
+from core.engine.files.text import ModelText
+from core.engine.files.weight import Weight
 from core.errors import CheckpointError
 
 _INDEX: Final = "model.safetensors.index.json"

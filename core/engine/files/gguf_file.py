@@ -23,10 +23,10 @@ from torch import Tensor
 
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
-from core.engine.checkpoint import EMBEDDING, FINAL_NORM, HEAD, Checkpoint, check_shapes
-from core.engine.gguf_content import Content, Converted, SafetensorsFile
-from core.engine.text import ModelText, byte_level_tokenizer
-from core.engine.weight import BLOCK_BYTES
+from core.engine.files.checkpoint import EMBEDDING, FINAL_NORM, HEAD, Checkpoint, check_shapes
+from core.engine.files.gguf_content import Content, Converted, SafetensorsFile
+from core.engine.files.text import ModelText, byte_level_tokenizer
+from core.engine.files.weight import BLOCK_BYTES
 from core.errors import CheckpointError, ConfigError
 from core.storage import cache_folder
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from core.catalog.model import Attention
 from core.engine.kv_cache import KVLayer, Where
-from core.engine.native import LANES, kernels
+from core.engine.native.binding import LANES, kernels
 
 
 def attend(query: Tensor, layer: KVLayer, shape: Attention, where: Where) -> Tensor | None:

@@ -18,7 +18,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from core.engine.native_library import load
+from core.engine.native.library import load
 
 _LOG: Final = logging.getLogger(__name__)
 #: Rows of a matrix, and heads, must be a multiple of so many numbers long.

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from core.engine.batch import Batch
-from core.engine.block_table import FEW_ROWS, BlockTable
+from core.engine.gpu.block_table import FEW_ROWS, BlockTable
 from core.engine.kv_cache import KVPool
 from core.engine.runner import StepRunner
 from core.engine.transformer import Pass

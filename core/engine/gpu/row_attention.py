@@ -15,7 +15,7 @@ from torch.nn import functional
 from core.catalog.model import Attention
 from core.engine.attention import AttentionBackend
 from core.engine.batch import Batch
-from core.engine.block_table import FEW_ROWS, BlockTable
+from core.engine.gpu.block_table import FEW_ROWS, BlockTable
 from core.engine.kv_cache import KVLayer
 
 

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, Protocol
 
 from core.catalog.model import DenseMLP, Layer, ModelSpec, MoE
 from core.catalog.runnable import RUNNABLE, is_runnable
-from core.engine.text import TextCodec
-from core.engine.weight import Weight
+from core.engine.files.text import TextCodec
+from core.engine.files.weight import Weight
 from core.errors import CheckpointError, ConfigError
 
 #: Operator -> the projections whose rows it fuses, in order.

@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from core.engine.weight import Weight
+from core.engine.files.weight import Weight
 from core.storage import keep
 
 

@@ -19,14 +19,14 @@ from core.engine.batch import Batch
 from core.engine.feed_forward import MLP
 from core.engine.kernels import LinearKernel
 from core.engine.kv_cache import KVPool
-from core.engine.native import LANES, Kernels, kernels
-from core.engine.native_products import Matrix, NativeLinear, TiledLinear
+from core.engine.native.binding import LANES, Kernels, kernels
+from core.engine.native.products import Matrix, NativeLinear, TiledLinear
 from core.engine.transformer import Block, Pass, Transformer
 
 #: With more rows, a product that unpacks its matrix once for all of them is faster, and the small operators
-#: are no longer small. Products of bytes by bytes, and of nibbles, take the rows longer.
+#: are no longer small. Matrices in tiles are faster for longer: when a prompt joins others that write, say.
 MOST_ROWS: Final = 16
-MOST_TILED_ROWS: Final = 32
+MOST_TILED_ROWS: Final = 128
 #: The cache's formats, as the C++ numbers them.
 _CACHES: Final = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2, torch.int8: 3, torch.uint8: 4}
 

@@ -18,13 +18,13 @@ from core.analytic.params import weight_plan
 from core.catalog.formats import engine_format
 from core.engine.batch import Batch
 from core.engine.batch import Sequence as TokenSequence
-from core.engine.checkpoint import EMBEDDING, HEAD, LAYER_PARTS, Checkpoint, layer_prefix
 from core.engine.engine import Engine
+from core.engine.files.checkpoint import EMBEDDING, HEAD, LAYER_PARTS, Checkpoint, layer_prefix
+from core.engine.files.weight import Weight, stack
 from core.engine.kv_cache import KVPool, make_layer
 from core.engine.linear import DTYPES
 from core.engine.quantise import float_rows8, groups4, rows8
 from core.engine.transformer import Pass
-from core.engine.weight import Weight, stack
 
 #: What the activations are rounded like: the engine's own way, and one scale for all tokens beside it.
 EACH_ROW: Final = "int8, one scale a token"

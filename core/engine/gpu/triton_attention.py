@@ -16,7 +16,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.catalog.model import Attention
-from core.engine.block_table import BlockTable, power_of_two
+from core.engine.gpu.block_table import BlockTable, power_of_two
 from core.engine.kv_cache import KVLayer
 
 #: Tokens that a program reads at a time.

@@ -14,9 +14,9 @@ import torch
 from core.catalog.hf_config import read_config
 from core.catalog.model import ModelSpec
 from core.catalog.models import model
-from core.engine.checkpoint import Checkpoint, expected_shapes
-from core.engine.text import ByteText
-from core.engine.weight import Weight
+from core.engine.files.checkpoint import Checkpoint, expected_shapes
+from core.engine.files.text import ByteText
+from core.engine.files.weight import Weight
 
 #: A mixture of experts that fits on any machine; nobody published it, so it is not in the catalogue.
 TINY_MOE: Final = "tiny-moe"

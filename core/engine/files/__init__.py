@@ -1,0 +1,1 @@
+"""What models are read from: GGUF files, Hugging Face directories, shapes alone; and their tokenizers."""

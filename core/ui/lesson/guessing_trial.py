@@ -13,13 +13,11 @@ from core.lab.speculate_record import SpeculateRecord
 from core.lab.speculate_request import SpeculateRequest
 from core.lesson.guessing_trial import equality, request_of, shown_rounds, steps_agree
 from core.lesson.lesson import Lesson
-from core.lesson.lesson_records import Control
-from core.lesson.measures import Checked
 from core.ui import picture, print_view, side_by_side
 from core.ui.figures.drafted_rounds import drafted_rounds
 from core.ui.lab import experiment, files
 from core.ui.lab.experiment import Notes
-from core.ui.lesson import link, measured_beat
+from core.ui.lesson import link, measured_beat, trial
 from core.ui.plain import plain
 from core.ui.side_by_side import Quantity
 from core.units import format_seconds, significant
@@ -30,10 +28,10 @@ def show(lesson: Lesson) -> None:
     measured_beat.heading(lesson)
     values = link.current(lesson).values
     first, *others = lesson.beside
-    _choice(lesson, first, str(values[first.name]))
+    trial.choice(lesson, first)
     for column, control in zip(st.columns(len(others)), others, strict=True):
         with column:
-            _choice(lesson, control, str(values[control.name]))
+            trial.choice(lesson, control)
     request = request_of(values)
     experiment.show(
         request.experiment("one text, without and with guesses"),
@@ -45,24 +43,6 @@ def show(lesson: Lesson) -> None:
             noisy=_noise,
         ),
     )
-
-
-def _choice(lesson: Lesson, control: Control, value: str) -> None:
-    key = f"{lesson.id}_{control.name}"
-    # The link owns the value; the widget starts from it at every run.
-    st.session_state[key] = value
-    st.selectbox(
-        plain(control.label),
-        control.options,
-        key=key,
-        help=plain(control.help),
-        on_change=_changed,
-        args=(lesson, control.name, key),
-    )
-
-
-def _changed(lesson: Lesson, name: str, key: str) -> None:
-    link.change(lesson, name, st.session_state[key])
 
 
 def _where(result: dict[str, Any]) -> str:
@@ -88,8 +68,8 @@ def _noise(result: dict[str, Any]) -> str:
 
 def _result(lesson: Lesson, request: SpeculateRequest, result: dict[str, Any]) -> None:
     record = SpeculateRecord.from_json(result)
-    _check("Equal outputs" if request.is_greedy else "Outputs", equality(record))
-    _check("Steps", steps_agree(record))
+    trial.check("Equal outputs" if request.is_greedy else "Outputs", equality(record))
+    trial.check("Steps", steps_agree(record))
     side_by_side.show(_lines(record))
     st.caption(plain(_costs(record)))
     shown = shown_rounds(record)
@@ -105,11 +85,6 @@ def _result(lesson: Lesson, request: SpeculateRequest, result: dict[str, Any]) -
             for words, text in (("Without guesses", record.plain), ("With guesses", record.guessed)):
                 st.caption(plain(f"{words}: {len(text.token_ids)} tokens in {len(text.steps)} steps"))
                 st.markdown(plain(text.text) or "The model wrote nothing.")
-
-
-def _check(label: str, checked: Checked) -> None:
-    sign = ":material/check_circle:" if checked.holds else ":material/error:"
-    st.markdown(f"{sign} **{plain(label)}**: {plain(checked.sentence)}")
 
 
 def _lines(record: SpeculateRecord) -> list[Quantity]:

@@ -28,7 +28,7 @@ from core.ui.figures.loss_by_size import FormatPoint, loss_by_size
 from core.ui.figures.values_and_grid import values_and_grid
 from core.ui.lab import experiment, files, runs
 from core.ui.lab.experiment import Notes
-from core.ui.lesson import link, measured_beat, recorded
+from core.ui.lesson import link, measured_beat, recorded, trial
 from core.ui.plain import plain
 from core.ui.table import Blank, Cell
 from core.ui.words import operator_name
@@ -48,7 +48,7 @@ _COLUMNS: Final = (
 def show(lesson: Lesson) -> None:
     """Draw the beat: what to compare, where it stands, and what fewer bytes cost."""
     measured_beat.heading(lesson)
-    _choice(lesson)
+    trial.choice(lesson, lesson.beside[0])
     asked = _experiment(lesson)
     experiment.show(
         asked,
@@ -85,25 +85,6 @@ def details() -> None:
 
 def _experiment(lesson: Lesson) -> Experiment:
     return experiment_of(request_of(link.current(lesson).values))
-
-
-def _choice(lesson: Lesson) -> None:
-    control = lesson.beside[0]
-    key = f"{lesson.id}_{control.name}"
-    # The link owns the value; the widget starts from it at every run.
-    st.session_state[key] = link.current(lesson).values[control.name]
-    st.selectbox(
-        plain(control.label),
-        control.options,
-        key=key,
-        help=plain(control.help),
-        on_change=_changed,
-        args=(lesson, control.name, key),
-    )
-
-
-def _changed(lesson: Lesson, name: str, key: str) -> None:
-    link.change(lesson, name, st.session_state[key])
 
 
 def _read(result: dict[str, Any]) -> QualityRecord | None:

@@ -12,7 +12,6 @@ import streamlit as st
 from core.lab.serve_record import ServeRecord, Service
 from core.lesson import serving_trial
 from core.lesson.lesson import Lesson
-from core.lesson.measures import Checked
 from core.lesson.quantities.paged_attention import PAGED
 from core.lesson.serving_trial import name_of
 from core.ui import export, picture, print_view
@@ -21,7 +20,7 @@ from core.ui.figures.requests import letter
 from core.ui.figures.seat_plan import seat_plan
 from core.ui.lab import experiment, files, runs
 from core.ui.lab.experiment import Notes
-from core.ui.lesson import control_row, measured_beat, recorded
+from core.ui.lesson import control_row, measured_beat, recorded, trial
 from core.ui.lesson.serving_scenes import moment
 from core.ui.picture import Picture
 from core.ui.plain import plain
@@ -91,8 +90,8 @@ def _result(
     """What came out; the times of a recorded run are left out where its host was busy."""
     record = ServeRecord.from_json(result)
     shown = len(_LINES) if here or not record.noisy else _COUNTED
-    _check("Equal to the simulator", serving_trial.equal_steps(record))
-    _check("Equal outputs", serving_trial.equal_outputs(record))
+    trial.check("Equal to the simulator", serving_trial.equal_steps(record))
+    trial.check("Equal outputs", serving_trial.equal_outputs(record))
     columns = [_column(record, service) for service in record.services]
     export.show_table(
         ("", *(name_of(record, service) for service in record.services)),
@@ -103,11 +102,6 @@ def _result(
     )
     draw(lesson, record)
     _tokens(lesson, record, timed=shown > _COUNTED)
-
-
-def _check(label: str, checked: Checked) -> None:
-    sign = ":material/check_circle:" if checked.holds else ":material/error:"
-    st.markdown(f"{sign} **{plain(label)}**: {plain(checked.sentence)}")
 
 
 def _column(record: ServeRecord, service: Service) -> tuple[Cell, ...]:

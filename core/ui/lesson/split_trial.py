@@ -11,12 +11,11 @@ from core.analytic.split_record import CollectiveRecord, SplitRecord
 from core.errors import UserError
 from core.lab.split_trial import SplitTrial
 from core.lesson.lesson import Lesson
-from core.lesson.measures import Checked
 from core.lesson.split_trial import cost_words, exchange_name, request_of, same_text, same_traffic
 from core.ui import export, print_view, table
 from core.ui.lab import experiment, files
 from core.ui.lab.experiment import Notes
-from core.ui.lesson import link, measured_beat, recorded
+from core.ui.lesson import link, measured_beat, recorded, trial
 from core.ui.plain import plain
 from core.ui.table import Blank, Cell
 
@@ -29,7 +28,7 @@ _TIMES: Final = ("exchange", "median, ms", "10 %, ms", "90 %, ms")
 def show(lesson: Lesson) -> None:
     """Draw the beat: how to split, where it stands, and what came out."""
     measured_beat.heading(lesson)
-    _choice(lesson)
+    trial.choice(lesson, lesson.beside[0])
     asked = request_of(link.current(lesson).values).experiment("one text by one process and by several")
     experiment.show(
         asked,
@@ -43,25 +42,6 @@ def show(lesson: Lesson) -> None:
             noisy=_noise,
         ),
     )
-
-
-def _choice(lesson: Lesson) -> None:
-    (control,) = lesson.beside
-    key = f"{lesson.id}_{control.name}"
-    # The link owns the value; the widget starts from it at every run.
-    st.session_state[key] = link.current(lesson).values[control.name]
-    st.selectbox(
-        plain(control.label),
-        control.options,
-        key=key,
-        help=plain(control.help),
-        on_change=_changed,
-        args=(lesson, control.name, key),
-    )
-
-
-def _changed(lesson: Lesson, name: str, key: str) -> None:
-    link.change(lesson, name, st.session_state[key])
 
 
 def _where(result: dict[str, Any]) -> str:
@@ -83,8 +63,8 @@ def _noise(result: dict[str, Any]) -> str:
 
 def _result(lesson: Lesson, result: dict[str, Any]) -> None:
     record = SplitTrial.from_json(result).split
-    _check("The sum of the parts is the whole", same_text(record))
-    _check("Counted as predicted", same_traffic(record))
+    trial.check("The sum of the parts is the whole", same_text(record))
+    trial.check("Counted as predicted", same_traffic(record))
     export.show_table(
         _COUNTS,
         [_counts(each, record) for each in record.collectives],
@@ -105,11 +85,6 @@ def _result(lesson: Lesson, result: dict[str, Any]) -> None:
             table.show(_TIMES, times, "What one exchange takes")
             st.caption("A time holds the waiting for the other processes.")
             st.markdown(plain(record.text) or "The model wrote nothing.")
-
-
-def _check(label: str, checked: Checked) -> None:
-    sign = ":material/check_circle:" if checked.holds else ":material/error:"
-    st.markdown(f"{sign} **{plain(label)}**: {plain(checked.sentence)}")
 
 
 def _counts(collective: CollectiveRecord, record: SplitRecord) -> tuple[Cell, ...]:

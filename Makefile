@@ -14,7 +14,7 @@ run: $(VENV)/.run-ready
 
 test: check
 	$(PYTEST) -n 2 --dist loadfile -m "not torch and not page and not browser"
-	$(PYTEST) -m torch
+	$(PYTEST) -n 2 --dist loadfile -m torch
 	$(PYTEST) -n 2 -m page
 	$(PYTEST) -m browser
 

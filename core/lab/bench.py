@@ -96,22 +96,22 @@ def run_until_quiet(lab: LabClient, request: RunRequest, owner: str, tries: int)
 
 
 def calibrate(lab: LabClient, device: str, say: Say) -> Calibration:
-    """Calibrate in full, about a minute.
+    """Calibrate in full, about two minutes.
 
     Raises:
         JobError: it failed.
     """
-    say("calibrating in full, about a minute")
+    say("calibrating in full, about two minutes")
     return Calibration.from_json(finish(lab, lab.submit_full_calibration(OWNER, device)).result)
 
 
 def calibrate_quickly(lab: LabClient, device: str, say: Say) -> Calibration:
-    """Calibrate in about ten seconds.
+    """Calibrate in about twenty seconds.
 
     Raises:
         JobError: it failed.
     """
-    say("calibrating quickly, about ten seconds")
+    say("calibrating quickly, about twenty seconds")
     return Calibration.from_json(finish(lab, lab.submit_quick_calibration(OWNER, device)).result)
 
 

@@ -261,9 +261,10 @@ def _of_another_cache(engine: Engine, effort: Effort, memory: MemoryProbe, pace:
     """What depends on the cache's format, of single tokens and of many."""
     every = _every_layer(engine, memory)
     narrow = OperatorClock(engine, (0,), memory.empty_caches)
+    shortest, *_, longest = effort.decode_contexts
     samples = [
-        *(every.samples(1, context, effort.decode_repeats, pace) for context in effort.decode_contexts),
-        *(narrow.samples(n, n, effort.prefill_repeats, pace) for n in effort.long_tokens),
+        *(every.samples(1, context, effort.decode_repeats // 2 + 1, pace) for context in (shortest, longest)),
+        *(narrow.samples(n, n, effort.prefill_repeats, pace) for n in effort.long_tokens[-1:]),
     ]
     return [sample for group in samples for sample in group if sample.operator in _OF_THE_CACHE]
 

@@ -80,7 +80,7 @@ def rows8(weight: Tensor, scale_dtype: torch.dtype) -> Rows8:
     rounding of the scale itself. A row of zeros keeps a scale of one.
     """
     scale = (weight.abs().amax(dim=1) / 127).to(scale_dtype)
-    scale = torch.where(scale > 0, scale, torch.ones_like(scale))
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # a NaN stays one
     rounded = (weight / scale.float().unsqueeze(1)).round_().clamp_(-127, 127)
     return Rows8(rounded.to(torch.int8), scale)
 
@@ -92,7 +92,7 @@ def float_rows8(weight: Tensor, scale_dtype: torch.dtype) -> FloatRows8:
     small ones 2^-10 scales, but for the rounding of the scale itself. A row of zeros keeps a scale of one.
     """
     scale = (weight.abs().amax(dim=1) / FLOAT8_MAX).to(scale_dtype)
-    scale = torch.where(scale > 0, scale, torch.ones_like(scale))
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # a NaN stays one
     scaled = (weight / scale.float().unsqueeze(1)).clamp_(-FLOAT8_MAX, FLOAT8_MAX)
     return FloatRows8(scaled.to(torch.float8_e4m3fn), scale)
 
@@ -118,7 +118,7 @@ def groups4(weight: Tensor | Weight) -> Groups4:
     grouped = dense.view(dense.shape[0], -1, GROUP)
     low, high = grouped.aminmax(dim=-1)
     scale = ((high - low) / 15).bfloat16()
-    scale = torch.where(scale > 0, scale, torch.ones_like(scale))
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # a NaN stays one
     zero = (low + MIDDLE * scale.float()).bfloat16()
     nibbles = (grouped - zero.float().unsqueeze(-1)) / scale.float().unsqueeze(-1)
     rounded = nibbles.round_().add_(MIDDLE).clamp_(0, 15)

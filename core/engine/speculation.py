@@ -21,7 +21,7 @@ from core.engine.pages import PageAllocator, PageTable
 from core.engine.runner import make_runner
 from core.engine.sampling import Sampler, draw, greedy
 from core.engine.transformer import Transformer
-from core.errors import RequestError
+from core.errors import CheckpointError, RequestError
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
@@ -187,10 +187,15 @@ class ModelSpeculator:
             own.num_cached += count
         return logits
 
-    @staticmethod
-    def _choose(row: Tensor, sampler: Sampler, chances: list[Tensor]) -> int:
+    def _choose(self, row: Tensor, sampler: Sampler, chances: list[Tensor]) -> int:
+        likeliest = int(greedy(row))
+        if likeliest < 0:
+            raise CheckpointError(
+                f"The logits of a draft must be finite; those of {self._spec.name} are not. Its weights are "
+                "damaged, or too large for this format: take another draft."
+            )
         if sampler.is_greedy:
-            return int(greedy(row))
+            return likeliest
         chances.append(sampler.chances(row))
         return int(draw(chances[-1], sampler.generator))
 

@@ -19,18 +19,22 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from core.errors import JobError
+from core.errors import JobError, RequestError
 from core.lab import calibration_file, sentences
 from core.lab.experiment import check_kind
 from core.lab.job import JobSnapshot
 from core.lab.lane import Lane
 from core.lab.limits import Limits
+from core.lab.protocol import ProtocolError, encode
 from core.lab.request import RunRequest
 from core.lab.status import LabStatus, WorkerInfo
 from core.lab.ticket import Ticket
 from core.lab.token_counts import TokenCounts
 from core.lab.worker_process import WorkerProcess, worker_command
 
+_NOT_AN_OBJECT: Final = (
+    "A request must be an object of finite numbers, words and lists; this one is not. Set it anew."
+)
 _TICK_S: Final = 0.2
 _CLOSE_S: Final = 1.0
 _FIRST_DEVICE: Final = "cpu"
@@ -84,8 +88,15 @@ class LabClient:
 
         Raises:
             JobError: the kind is not known, or as for a run.
+            RequestError: the request is not an object that JSON can say.
         """
         check_kind(kind)
+        if not isinstance(payload, dict):
+            raise RequestError(_NOT_AN_OBJECT)
+        try:
+            encode({"payload": payload})
+        except (ProtocolError, TypeError, ValueError):
+            raise RequestError(_NOT_AN_OBJECT) from None
         return self._submit(kind, payload, device, owner)
 
     def submit_quick_calibration(self, owner: str, device: str = _FIRST_DEVICE) -> str:

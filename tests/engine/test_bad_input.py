@@ -13,11 +13,13 @@ from safetensors.torch import load_file, save_file
 from core.engine.engine import Engine
 from core.engine.files.gguf_file import read_gguf
 from core.engine.files.models import embedded_file, open_checkpoint
+from core.engine.files.weight import Weight
 from core.engine.sampling import Sampling
 from core.errors import CheckpointError, ConfigError, FormatError, RequestError, UserError
 from core.storage import CACHE_VARIABLE
 from tests.engine.embedded import embedded
 from tests.engine.forward import random_ids
+from tests.engine.small import SmallWeights, small_engine
 from tests.engine.tiny import save, tiny_model
 
 pytestmark = pytest.mark.torch
@@ -228,3 +230,23 @@ def test_logits_that_are_not_numbers_are_noticed_and_said(whole: Path, value: fl
     with pytest.raises(CheckpointError) as problem:
         engine.generate(random_ids(5), Sampling(), max_tokens=3)
     assert "logits must be finite; step 0 gave others" in sentence(problem)
+
+
+@pytest.mark.parametrize("weights", ["int8", "int8-dynamic", "int4", "bf16", "fp8-weight-only"])
+@pytest.mark.parametrize("name", ["model.layers.1.mlp.down_proj", "lm_head"])
+def test_a_weight_that_is_no_number_is_never_rounded_to_one(
+    monkeypatch: pytest.MonkeyPatch, name: str, weights: str
+) -> None:
+    """Whatever the file's reader let through."""
+    sound = SmallWeights.weight
+
+    def damaged(self: SmallWeights, asked: str) -> Weight:
+        weight = sound(self, asked)
+        if asked == f"{name}.weight":
+            weight.data[3, 5] = torch.nan
+        return weight
+
+    monkeypatch.setattr(SmallWeights, "weight", damaged)
+    with pytest.raises(CheckpointError) as problem:
+        small_engine(weights=weights, kv="bf16").generate(random_ids(5), Sampling(), max_tokens=3)
+    assert "logits must be finite" in sentence(problem)

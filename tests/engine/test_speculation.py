@@ -12,7 +12,7 @@ from core.engine.records import Generation
 from core.engine.sampling import GREEDY, Sampler, Sampling
 from core.engine.scheduler import Serving
 from core.engine.speculation import Asked, Guess, ModelSpeculator, NGramSpeculator, Speculator, Verifier
-from core.errors import RequestError
+from core.errors import CheckpointError, RequestError
 from tests.engine.forward import random_ids
 from tests.engine.small import requests, small_engine
 
@@ -211,3 +211,11 @@ def test_a_draft_that_is_too_short_or_has_too_few_layers_is_refused() -> None:
         engine.generate(PROMPT, GREEDY, max_tokens=3, speculator=short)
     with pytest.raises(RequestError, match="from 1 to 2 of them; got 3"):
         ModelSpeculator(engine, layers=3)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_draft_whose_logits_are_no_numbers_is_refused(temperature: float) -> None:
+    target, draft = small_engine(), small_engine()
+    draft.model.final_norm_weight[3] = torch.nan
+    with pytest.raises(CheckpointError, match="logits of a draft must be finite"):
+        target.generate(random_ids(5), Sampling(temperature), max_tokens=4, speculator=ModelSpeculator(draft))

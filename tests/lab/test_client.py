@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -86,6 +87,14 @@ def test_an_experiment_is_a_job_like_a_run(ready_lab: LabClient) -> None:
     with pytest.raises(JobError, match="one job at a time"):
         ada.run("steps 1 0")
     assert ada.wait_for_end(job).result == {"echo": {"groups": [32, 128]}}
+
+
+@pytest.mark.parametrize("payload", [[], {"tokens": float("nan")}, {"tokens": object()}])
+def test_a_request_that_json_cannot_say_never_reaches_a_worker(ready_lab: LabClient, payload: Any) -> None:
+    worker = ready_lab.status().worker_pid
+    with pytest.raises(RequestError, match="must be an object of finite numbers"):
+        ready_lab.submit_experiment("quality", payload, "ada")
+    assert (ready_lab.status().queue_length, ready_lab.status().worker_pid) == (0, worker)
 
 
 def test_an_unknown_experiment_never_reaches_the_queue(ready_lab: LabClient) -> None:

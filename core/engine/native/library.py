@@ -35,7 +35,7 @@ _FLAGS: Final = (
     "-fPIC",
     "-shared",
 )
-_COMPILE_S: Final = 60.0
+_COMPILE_S: Final = 180.0
 _NAME: Final = "cpu-kernels-"
 Bound = TypeVar("Bound")
 

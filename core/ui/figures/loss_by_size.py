@@ -73,8 +73,8 @@ def loss_by_size(points: Sequence[FormatPoint]) -> Picture:
         ),
         rows=[_row(point, points) for point in points],
         look_at=(
-            "Lower is nearer to the reference, further left is smaller. No other of its kind is both than a "
-            "mark on a line."
+            "Lower is nearer to the reference, further left is smaller. Nothing of its kind is both lower "
+            "and further left than a mark on a line."
         ),
         legend=(Label("fill-weights", "weights, cache in fp32"), Label("fill-kv", "cache, weights in fp32")),
     )

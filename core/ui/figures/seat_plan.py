@@ -57,7 +57,7 @@ def seat_plan(plan: SeatPlan, policy: str, source: str) -> Picture:
         ],
         legend=(
             Label("fill-request-0", "a request, by its letter, writes a token a step"),
-            Label("band fill-request-0", "pale: it reads its prompt, whose end gives its first token"),
+            Label("band fill-request-0", "fainter: it reads its prompt, whose end gives its first token"),
             Label(
                 "clear thin line-muted",
                 "hatched: the seat is idle",

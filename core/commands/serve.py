@@ -25,7 +25,8 @@ from core.lab.serve_request import (
     ServeRequest,
     Way,
 )
-from core.lab.worker.serve_job import serve, settle
+from core.lab.worker.engines import settle
+from core.lab.worker.serve_job import serve
 from core.simulate.trace import MAX_LENGTH, MAX_REQUESTS, MAX_SEED, MAX_SPACING, SPREADS, Trace
 from core.simulate.waste import all_slots
 from core.units import format_seconds, significant

@@ -77,9 +77,7 @@ def make_linear(
 
 def plain_linear(weight: Tensor, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """The best product that leaves ``weight`` as it is, so that others may read its rows too."""
-    builds = [_plain(weight)]
-    if weight.dtype == torch.bfloat16 and native_products.takes(weight, tiled=False):
-        builds.insert(0, native_products.NativeHalfLinear)
+    builds = [*_half_in_cpp(weight), _plain(weight)]
     build = _fastest("bf16 in C++ or torch", builds, weight, weight.dtype, choices)
     return _settled(build, weight, bias, weight.dtype, choices)
 
@@ -117,14 +115,18 @@ def _float8(fmt: str, weight: Tensor, bias: Tensor | None) -> LinearKernel:
 
 def _kept(weight: Tensor, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """A matrix in a format of torch's own: as it is, or packed by oneDNN."""
-    builds: list[Build[Tensor]] = [_plain(weight)]
-    if weight.dtype == torch.bfloat16 and native_products.takes(weight, tiled=False):
-        builds.insert(0, native_products.NativeHalfLinear)
+    builds = [*_half_in_cpp(weight), _plain(weight)]
     if weight.device.type == "cpu" and weight.dtype != torch.float16 and torch._C._has_mkldnn:
         builds.append(kernels.PrepackedLinear)
     name = f"C++, plain or packed {str(weight.dtype).removeprefix('torch.')}"
     build = _fastest(name, builds, weight, weight.dtype, choices)
     return _settled(build, weight, bias, weight.dtype, choices)
+
+
+def _half_in_cpp(weight: Tensor) -> list[Build[Tensor]]:
+    """Our product with a matrix that stays as it is, where there is one."""
+    fits = weight.dtype == torch.bfloat16 and native_products.takes(weight, tiled=False)
+    return [native_products.NativeHalfLinear] if fits else []
 
 
 def _plain(weight: Tensor) -> Build[Tensor]:

@@ -7,6 +7,7 @@ not be filled with a real text for that: attention reads the slots whatever is i
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal
 
 import torch
@@ -88,23 +89,29 @@ def _clocked_pass(engine: Engine, values: Pass, sampler: Sampler) -> dict[str, f
     def sample(values: Pass) -> None:
         sampler.choose(values.logits).tolist()
 
-    sums: dict[str, float] = {}
+    first, *rest = engine.model.operators()
     step = native_part(engine.runner, values)
-    rest = [] if step is not None else engine.model.operators()[1:]
-    operators: list[Operator] = [("embedding", engine.model.embedding), *rest, ("sample", sample)]
-    synchronise(engine.device)
+    timed = clocked([first], values, engine.device)
+    timed += clocked(rest, values, engine.device) if step is None else step.timed(values)
+    timed += clocked([("sample", sample)], values, engine.device)
+    sums: dict[str, float] = {}
+    for name, seconds in timed:
+        sums[name] = sums.get(name, 0.0) + seconds
+    return sums
+
+
+def clocked(operators: Iterable[Operator], values: Pass, device: torch.device) -> list[tuple[str, float]]:
+    """Run operators one by one; the wall seconds of each, until the device has done it."""
+    times_s = []
+    synchronise(device)
     before = time.perf_counter()
     for name, operator in operators:
-        if name == "sample" and step is not None:
-            for inner, seconds in step.timed(values):
-                sums[inner] = sums.get(inner, 0.0) + seconds
-            before = time.perf_counter()
         operator(values)
-        synchronise(engine.device)
+        synchronise(device)
         now = time.perf_counter()
-        sums[name] = sums.get(name, 0.0) + now - before
+        times_s.append((name, now - before))
         before = now
-    return sums
+    return times_s
 
 
 def _any_tokens(engine: Engine, count: int) -> list[int]:

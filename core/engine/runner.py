@@ -23,6 +23,14 @@ class StepRunner(Protocol):
         """Run all operators; the result holds the logits, [B, V]."""
 
 
+def run_each(operators: list[Operator], batch: Batch, pool: KVPool) -> Pass:
+    """One operator after the other."""
+    values = Pass(batch, pool)
+    for _, operator in operators:
+        operator(values)
+    return values
+
+
 class EagerRunner:
     """One operator after the other."""
 
@@ -32,10 +40,7 @@ class EagerRunner:
     @torch.inference_mode()
     def run(self, batch: Batch, pool: KVPool) -> Pass:
         """See ``StepRunner``."""
-        values = Pass(batch, pool)
-        for _, operator in self.operators:
-            operator(values)
-        return values
+        return run_each(self.operators, batch, pool)
 
 
 class NativeRunner:

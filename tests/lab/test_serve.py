@@ -13,7 +13,7 @@ from core.errors import RecordError, RequestError
 from core.lab.experiment import KINDS
 from core.lab.serve_record import ServeRecord
 from core.lab.serve_request import ServeRequest, Way
-from core.lab.worker import serve_job
+from core.lab.worker import engines, serve_job
 from core.lab.worker.experiments import EXPERIMENTS
 from core.lab.worker.loop import JobContext, Outbox, StopRequestedError
 from core.lab.worker.serve_job import prompts, serve
@@ -146,7 +146,7 @@ def test_the_job_reads_its_request_and_writes_its_record(
 ) -> None:
     class Shelf:
         def take(self, wanted: object, warm_up: object) -> Engine:
-            assert warm_up is serve_job.settle
+            assert warm_up is engines.settle
             return engine
 
     sink = io.BytesIO()

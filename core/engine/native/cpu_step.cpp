@@ -318,14 +318,14 @@ class Worker {
             }
         }
         meet();
-        gather(layer, width);
+        gather(width);
         multiply(layer.down, active_.data(), step_.mixed);
         meet();
         add_mixed();
     }
 
     // The activated rows side by side, as a product wants them.
-    void gather(const Layer&, long width) {
+    void gather(long width) {
         active_.resize(rows_ * width);
         for (long r = 0; r < rows_; ++r)
             std::memcpy(&active_[r * width], step_.wide + r * 2 * width, sizeof(float) * width);

@@ -101,13 +101,19 @@ class NativeStep:
         self._model, self._kernels, self._kept = model, found, _Kept()
         blocks, keep = model.blocks, self._kept
         self._layers = (_Layer * len(blocks))(*(_layer(block, keep) for block in blocks))
-        self._eps_and_norm = model.eps, keep.address(model.final_norm_weight)
-        self._head = keep.matrix(model.head)
+        self._whole = _Model(
+            ctypes.addressof(self._layers),
+            len(blocks),
+            keep.address(model.final_norm_weight),
+            keep.matrix(model.head),
+            model.final_norm_weight.shape[0],
+            0,
+            model.eps,
+        )
         self.operators = [name for name, _ in model.operators()[1:]]
         tiled = all(isinstance(kernel, TiledLinear) for kernel in _linears(blocks[0]))
         self.most_rows = MOST_TILED_ROWS if tiled else MOST_ROWS
-        self._pool: weakref.ref[KVPool] = weakref.ref(_NO_POOL)
-        self._cache_format = 0
+        self._pool: weakref.ref[KVPool] | None = None
         self._widest = [max(sizes) for sizes in zip(*(_widths(block) for block in blocks), strict=True)]
         self._room: dict[str, Tensor] = {}
 
@@ -116,21 +122,20 @@ class NativeStep:
         return batch.new_tokens <= self.most_rows
 
     @torch.inference_mode()
-    def run(self, batch: Batch, pool: KVPool, times: Tensor | None = None) -> Pass:
-        """One forward pass.
-
-        Args:
-            batch: the rows.
-            pool: where they look and write.
-            times: gets the seconds of each of ``operators``, [len(operators)] fp64.
-        """
+    def run(self, batch: Batch, pool: KVPool) -> Pass:
+        """One forward pass; see ``StepRunner``."""
         values = Pass(batch, pool)
         self._model.embedding(values)
-        self.finish(values, times)
+        self.finish(values)
         return values
 
     def finish(self, values: Pass, times: Tensor | None = None) -> None:
-        """Everything after the embedding; see ``run``."""
+        """Everything after the embedding.
+
+        Args:
+            values: what the embedding left.
+            times: gets the seconds of each of ``operators``, [len(operators)] fp64.
+        """
         batch = values.batch
         self._bind(values.pool)
         rows = _rows(batch)
@@ -139,7 +144,7 @@ class NativeStep:
         parts = sum(self._kernels.step_parts(row.count) for row in rows)
         qkv, attended, mixed, wide = self._shared(batch.new_tokens)
         values.qkv, values.normed, values.wide = qkv, mixed, wide
-        values.logits = torch.empty(batch.logit_rows.shape[0], self._head.outputs)
+        values.logits = torch.empty(batch.logit_rows.shape[0], self._whole.head.outputs)
         step = _Step(
             *(
                 tensor.data_ptr()
@@ -153,17 +158,7 @@ class NativeStep:
             self._buffer("parts", parts * self._widest[4]).data_ptr(),
             None if times is None else times.data_ptr(),
         )
-        eps, norm = self._eps_and_norm
-        model = _Model(
-            ctypes.addressof(self._layers),
-            len(self._layers),
-            norm,
-            self._head,
-            values.hidden.shape[1],
-            self._cache_format,
-            eps,
-        )
-        self._kernels.run_step(ctypes.byref(model), ctypes.byref(step))
+        self._kernels.run_step(ctypes.byref(self._whole), ctypes.byref(step))
 
     def timed(self, values: Pass) -> list[tuple[str, float]]:
         """Everything after the embedding, and the seconds of each operator."""
@@ -187,22 +182,15 @@ class NativeStep:
 
     def _bind(self, pool: KVPool) -> None:
         """Tell the layers where their slots are."""
-        if self._pool() is pool:
+        if self._pool is not None and self._pool() is pool:
             return
         for layer, block in zip(self._layers, self._model.blocks, strict=True):
             cells, *scales = pool.layers[block.index].tensors
             layer.cells = cells.data_ptr()
             layer.cell_scales = scales[0].data_ptr() if scales else None
             layer.cell_zeros = scales[1].data_ptr() if len(scales) > 1 else None
-        self._cache_format = _CACHES[pool.layers[0].tensors[0].dtype]
+        self._whole.cache_format = _CACHES[pool.layers[0].tensors[0].dtype]
         self._pool = weakref.ref(pool)
-
-
-class _NoPool:
-    pass
-
-
-_NO_POOL: Any = _NoPool()
 
 
 def native_step(model: Transformer) -> NativeStep | None:

@@ -20,6 +20,7 @@ from core.engine.files.checkpoint import Checkpoint
 from core.engine.kv_cache import KVPool
 from core.engine.parallel.shares import ShareOfWeights
 from core.engine.parallel.wire import Wire
+from core.engine.runner import run_each
 from core.engine.sampling import Chooser
 from core.engine.step import StepBytes, StepLabel, Stepper
 from core.engine.transformer import Operator, Pass, Transformer
@@ -56,10 +57,7 @@ class StageRunner:
     @torch.inference_mode()
     def run(self, batch: Batch, pool: KVPool) -> Pass:
         """See ``StepRunner``."""
-        values = Pass(batch, pool)
-        for _, operator in self.operators:
-            operator(values)
-        return values
+        return run_each(self.operators, batch, pool)
 
     def _operators(self) -> Iterator[Operator]:
         shared = self.wire.plan.tp > 1

@@ -19,6 +19,8 @@ _MOST_ENGINES: Final = 4
 _PACKING_ROOM: Final = 1.5
 #: The part of a job's memory that loaded engines may keep.
 _KEPT_SHARE: Final = 0.4
+_WARM_UP_TOKENS: Final = 32
+_WARM_UP_STEPS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +129,9 @@ def check_model(model: str) -> None:
             f"The model must be {EMBEDDED_MODEL}, or {SHAPE_PREFIX} and an id of the catalogue; got "
             f"{model[:80]!r}. Choose one from the list."
         )
+
+
+def settle(engine: Engine) -> None:
+    """Run a few passes, so that a visitor's first one does not pay for choosing primitives."""
+    engine.measure_prefill(_WARM_UP_TOKENS, repeats=1)
+    engine.measure_steps(_WARM_UP_TOKENS, steps=_WARM_UP_STEPS)

@@ -21,6 +21,7 @@ from core.catalog.model import Layer
 from core.engine.batch import Batch, Sequence
 from core.engine.clock import synchronise
 from core.engine.engine import Engine
+from core.engine.measure import clocked
 from core.engine.runner import make_runner, native_part
 from core.engine.sampling import Sampler, Sampling
 from core.engine.transformer import Pass
@@ -160,16 +161,8 @@ class OperatorClock:
 
     def _run(self, some: list[_Timed], values: Pass) -> list[float]:
         """Run operators one by one, with a clock between them."""
-        times_s = []
-        synchronise(self._engine.device)
-        before = time.perf_counter()
-        for timed in some:
-            timed.run(values)
-            synchronise(self._engine.device)
-            now = time.perf_counter()
-            times_s.append(now - before)
-            before = now
-        return times_s
+        operators = ((timed.name, timed.run) for timed in some)
+        return [seconds for _, seconds in clocked(operators, values, self._engine.device)]
 
     def _table(self, layer: Layer | None, new_tokens: int, context: int) -> Operators:
         """The operator table of one pass through a single layer of this kind."""

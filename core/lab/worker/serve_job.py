@@ -25,13 +25,11 @@ from core.errors import RequestError
 from core.lab.host import LoadProbe
 from core.lab.serve_record import ServedRequest, ServedStep, ServeRecord, Service
 from core.lab.serve_request import PagedCache, ServeRequest, Way
-from core.lab.worker.engines import EngineShelf, Wanted
+from core.lab.worker.engines import EngineShelf, Wanted, settle
 from core.lab.worker.loop import JobContext, Report
 from core.lab.worker.machine_info import host_record
 from core.simulate.batching import Arrival
 
-_WARM_UP_TOKENS: Final = 32
-_WARM_UP_STEPS: Final = 5
 #: Token ids of prompts begin here, behind the special ones.
 _FIRST_ID: Final = 100
 
@@ -48,12 +46,6 @@ def serve_trace(context: JobContext, payload: dict[str, Any], shelf: EngineShelf
     wanted = Wanted(request.model, request.weights, request.kv, "paged")
     engine = shelf.take(wanted, warm_up=settle)
     return serve(engine, request, context.report).to_json()
-
-
-def settle(engine: Engine) -> None:
-    """Run a few passes, so that the first step does not pay for choosing primitives."""
-    engine.measure_prefill(_WARM_UP_TOKENS, repeats=1)
-    engine.measure_steps(_WARM_UP_TOKENS, steps=_WARM_UP_STEPS)
 
 
 def serve(engine: Engine, request: ServeRequest, report: Report) -> ServeRecord:

@@ -22,14 +22,12 @@ from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX, RunRequest
 from core.lab.worker import machine_info
 from core.lab.worker.calibrate import FULL, QUICK, Effort, calibrate
 from core.lab.worker.ceilings import MemoryProbe
-from core.lab.worker.engines import EngineShelf
+from core.lab.worker.engines import EngineShelf, settle
 from core.lab.worker.experiments import EXPERIMENTS, Experimenter
 from core.lab.worker.loop import OUT_OF_MEMORY, JobContext, Report
 from core.lab.worker.run_job import Bench, run
 
 Job = Callable[[JobContext, dict[str, Any]], dict[str, Any]]
-_WARM_UP_TOKENS = 32
-_WARM_UP_STEPS = 5
 _LOOK_S = 1.0
 #: A host that is never quiet enough is not tried for ever.
 _IDLE_TRIES = 3
@@ -116,7 +114,7 @@ class EngineWork:
             raise JobError(OUT_OF_MEMORY) from error
 
     def _engine(self, request: RunRequest) -> Engine:
-        engine = self._shelf.get(request, torch.get_num_threads(), _settle)
+        engine = self._shelf.get(request, torch.get_num_threads(), settle)
         self._texts[request.model] = engine.text
         return engine
 
@@ -167,12 +165,6 @@ def _is_quiet() -> bool:
     probe = LoadProbe()
     time.sleep(_LOOK_S)
     return not probe.stop().reasons()
-
-
-def _settle(engine: Engine) -> None:
-    """Run a few passes, so that a visitor's first one does not pay for choosing primitives."""
-    engine.measure_prefill(_WARM_UP_TOKENS, repeats=1)
-    engine.measure_steps(_WARM_UP_TOKENS, steps=_WARM_UP_STEPS)
 
 
 def _is_out_of_memory(error: Exception) -> bool:

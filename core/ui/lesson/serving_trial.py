@@ -77,8 +77,7 @@ def _where(result: dict[str, Any]) -> str:
 
 
 def _noise(result: dict[str, Any]) -> str:
-    reasons = ServeRecord.from_json(result).noisy
-    return f"Its times are not to be trusted, its counts are: {', '.join(reasons)}." if reasons else ""
+    return trial.noise(ServeRecord.from_json(result).noisy)
 
 
 def _result(

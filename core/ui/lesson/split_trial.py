@@ -46,19 +46,18 @@ def show(lesson: Lesson) -> None:
 
 def _where(result: dict[str, Any]) -> str:
     try:
-        trial = SplitTrial.from_json(result)
+        record = SplitTrial.from_json(result)
     except UserError:  # said where the result would stand
         return ""
-    device = trial.host.device_name or trial.host.cpu
-    return f"{files.clock(trial.created_at)}, {trial.model_name} in {trial.split.weights}, on {device}."
+    device = record.host.device_name or record.host.cpu
+    return f"{files.clock(record.created_at)}, {record.model_name} in {record.split.weights}, on {device}."
 
 
 def _noise(result: dict[str, Any]) -> str:
     try:
-        reasons = SplitTrial.from_json(result).noisy
+        return trial.noise(SplitTrial.from_json(result).noisy)
     except UserError:
         return ""
-    return f"Its times are not to be trusted, its counts are: {', '.join(reasons)}." if reasons else ""
 
 
 def _result(lesson: Lesson, result: dict[str, Any]) -> None:

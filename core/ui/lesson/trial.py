@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.lesson.lesson import Lesson
@@ -28,6 +30,11 @@ def choice(lesson: Lesson, control: Control) -> None:
 
 def _changed(lesson: Lesson, name: str, key: str) -> None:
     link.change(lesson, name, st.session_state[key])
+
+
+def noise(reasons: Sequence[str]) -> str:
+    """Why the times of a result do not count though its counts do; empty on a quiet host."""
+    return f"Its times are not to be trusted, its counts are: {', '.join(reasons)}." if reasons else ""
 
 
 def check(label: str, checked: Checked) -> None:

@@ -181,11 +181,19 @@ def test_the_trace_goes_on_while_another_page_is_read(open_app: Open, lab: FakeL
     assert state(app) == "measured"
 
 
+def show_me(app: AppTest) -> AppTest:
+    """See the answer without a prediction."""
+    return settled(app.button(key="batching_guess_skip").click().run())
+
+
 def test_a_recorded_run_is_shown_where_none_was_made(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     lesson = lessons()["batching"]
     asked = experiment_of(lesson, replace(lesson.base_case, settings=lesson.defaults))
     monkeypatch.setattr(recorded, "shipped_experiments", lambda folder: {asked.key: record_of(asked.payload)})
     app = open_app("batching")
+    assert state(app) == "nothing", "before the prediction it would give the answer away"
+    assert "25 steps" not in words(app)
+    show_me(app)
     assert state(app) == "recorded"
     assert "Equal to the simulator**: yes" in words(app)
     settled(app.select_slider(key="batching_seats").set_value(2).run())
@@ -199,7 +207,7 @@ def test_a_recorded_run_of_a_busy_host_shows_its_counts_and_no_times(
     asked = experiment_of(lesson, replace(lesson.base_case, settings=lesson.defaults))
     busy = record_of(asked.payload, ["other programs used 80% of the processors"])
     monkeypatch.setattr(recorded, "shipped_experiments", lambda folder: {asked.key: busy})
-    shown = str(tables(open_app("batching")))
+    shown = str(tables(show_me(open_app("batching"))))
     assert "steps simulated" in shown
     assert "wall time" not in shown
 

@@ -20,7 +20,7 @@ from core.ui.figures.requests import letter
 from core.ui.figures.seat_plan import seat_plan
 from core.ui.lab import experiment, files, runs
 from core.ui.lab.experiment import Notes
-from core.ui.lesson import control_row, measured_beat, recorded, trial
+from core.ui.lesson import control_row, measured_beat, prediction_beat, recorded, trial
 from core.ui.lesson.serving_scenes import moment
 from core.ui.picture import Picture
 from core.ui.plain import plain
@@ -57,7 +57,8 @@ def _show(lesson: Lesson, draw: Callable[[Lesson, ServeRecord], None]) -> None:
         asked,
         partial(_result, lesson, draw, runs.result_of(asked) is not None),
         key=lesson.id,
-        recorded=recorded.experiment(asked),
+        # What was recorded holds the answer to the prediction.
+        recorded=recorded.experiment(asked) if prediction_beat.is_answered(lesson) else None,
         notes=Notes(
             nothing="Press Run to serve the trace of the picture on this server, with the settings above.",
             measured=_where,

@@ -14,7 +14,7 @@ MODULES = [
             "table", "params", "kv_cache", "pairs", "operators",
             "latency", "roofline", "memory", "datasheet", "plan",
             "collectives", "communication", "experts", "parallel", "deployment", "split_rules", "constraints",
-            "plan_on_chips", "kv_regimes", "speculative", "rounding",
+            "plan_on_chips", "kv_regimes", "speculative", "rounding", "served",
         )
     ),
 ]  # fmt: skip

@@ -1,14 +1,7 @@
 """Times every candidate at once: each operator table on all chips, each batch in one sweep.
 
 A replica serves requests that come one after another, as servers do (continuous batching): a prompt is
-read alone, between the steps of the others. So with p seconds for one prompt, t for a step of B sequences,
-and answers of N tokens::
-
-    TTFT = p alone, 1.5 p in company     (its own prompt, and on average half of another's)
-    TPOT = t + (B - 1) p / N             (each of the others interrupts once an answer)
-    rate = B / (TTFT + (N - 1) TPOT)     requests a second of a full replica
-
-These are the forms that published measurements of servers are predicted with (``validation.terms``).
+read alone, between the steps of the others. ``core.analytic.served`` says what that comes to.
 """
 
 from __future__ import annotations
@@ -24,11 +17,10 @@ from core.analytic.memory import stage_footprint
 from core.analytic.parallel import ParallelPlan, device_operators, stages
 from core.analytic.search.chip_array import Array, ChipArray
 from core.analytic.search.request import Choices, Wanted
+from core.analytic.served import served
 from core.analytic.split_rules import group_violations, split_violations
 from core.catalog.model import ModelSpec
 
-#: Prompts that a new request waits for where others are served.
-_QUEUED_PROMPTS: Final = 1.5
 _SECONDS_PER_HOUR: Final = 3600.0
 _MILLION: Final = 1e6
 
@@ -163,18 +155,17 @@ def _judged(
 ) -> Searched:
     batch = np.array(among.batches, np.float64)
     answer = float(wanted.output_tokens)
-    ttft = np.where(batch > 1, _QUEUED_PROMPTS, 1.0) * prompt_s
-    tpot = step_s + (batch - 1) * prompt_s / answer
-    rate = batch / (ttft + (answer - 1) * tpot)
+    times = served(prompt_s, step_s, batch, answer)
+    ttft, tpot, rate = times.ttft_s, times.tpot_s, times.requests_per_s
     capacity = machines.capacity_bytes[:, None, None, None, None]
     margin = (capacity - need) / capacity
     replicas = np.ones_like(rate) if wanted.requests_per_s is None else np.ceil(wanted.requests_per_s / rate)
     split = np.array([plan.chips for plan in among.plans], np.float64)[:, None, None, None]
     chips = replicas * split
-    served = rate if wanted.requests_per_s is None else np.asarray(wanted.requests_per_s)
+    used = rate if wanted.requests_per_s is None else np.asarray(wanted.requests_per_s)
     prices = [among.price(chip) for chip in among.chips]
     hourly = np.array([np.nan if price is None else price.usd for price in prices])
-    usd = chips * hourly[:, None, None, None, None] / _SECONDS_PER_HOUR / served / answer * _MILLION
+    usd = chips * hourly[:, None, None, None, None] / _SECONDS_PER_HOUR / used / answer * _MILLION
     with np.errstate(invalid="ignore"):
         good = (margin >= 0) & (ttft <= wanted.ttft_s) & (tpot <= wanted.tpot_s)
     return Searched(wanted, among, ttft, tpot, margin, rate, replicas, chips, usd, good)

@@ -93,7 +93,7 @@ def _attention_row(
         "attention",
         forward.kv,
         make.repeats,
-        forward.tokens,
+        forward.new_tokens,  # each sequence is a product of its own
         flops=forward.batch * pairs * (FLOPS_PER_MAC * pair_features),
         activation_bytes=forward.moved(moved),
         kv_read_bytes=forward.batch * read / forward.split.context,

@@ -54,7 +54,8 @@ class Row(NamedTuple):
         kind: what it is; the machine keeps a rate for each kind and format.
         format: the number format its main operand is stored in.
         repeats: how often it runs in one pass (usually once a layer).
-        tokens: rows of the matrix product, batch times new tokens.
+        tokens: rows of the matrix product: batch times new tokens, and in attention, where each sequence
+            has a product of its own, new tokens.
         flops: multiplies and adds, 2 for each multiply-accumulate.
         weight_stored_bytes: bytes of parameters kept in memory for it.
         weight_streamed_bytes: bytes of parameters read in one pass.

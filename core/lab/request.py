@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from core.catalog.formats import engine_format
 from core.errors import RequestError
 
-Cache = Literal["contiguous", "none"]
+Cache = Literal["contiguous", "paged", "none"]
 Device = Literal["cpu", "cuda"]
 
 #: The model that ships with the project's requirements, and the prefix of shape-only models.
@@ -17,7 +17,7 @@ SHAPE_PREFIX: Final = "shape:"
 
 MAX_PROMPT_CHARACTERS: Final = 20_000
 MAX_NEW_TOKENS: Final = 512
-CACHES: Final[tuple[Cache, ...]] = ("contiguous", "none")
+CACHES: Final[tuple[Cache, ...]] = ("contiguous", "paged", "none")
 DEVICES: Final[tuple[Device, ...]] = ("cpu", "cuda")
 
 
@@ -29,7 +29,8 @@ class RunRequest:
         model: "smollm2-135m" (the embedded one) or "shape:ID" (a catalogue model's shape with
             seeded random weights). The command line also accepts a directory; a page never does.
         prompt: the visitor's text.
-        weights, kv: number formats. cache: keep keys and values, or recompute them at each step.
+        weights, kv: number formats. cache: keep keys and values in one piece or in
+            pages, or recompute them at each step.
         device: where it runs.
         max_tokens: stop after this many new tokens; an end token stops earlier.
         raw: the bare prompt, without the model's chat template.

@@ -25,7 +25,7 @@ def test_whole_numbers_are_fine_where_a_fraction_is_allowed() -> None:
         ({"prompt": "a" * (MAX_PROMPT_CHARACTERS + 1)}, "up to 20,000 characters; this one has 20,001"),
         ({"prompt": "half \ud83d"}, "The prompt must be text; this one holds half a character"),
         ({"prompt": "a\0b"}, "or a zero byte. Remove it and type it anew."),
-        ({"cache": "paged!"}, "The cache must be one of contiguous, none; got 'paged!'"),
+        ({"cache": "paged!"}, "The cache must be one of contiguous, paged, none; got 'paged!'"),
         ({"device": "tpu"}, "The device must be one of cpu, cuda; got 'tpu'"),
         ({"max_tokens": 0}, "max_tokens must be from 1 to 512; got 0"),
         ({"temperature": float("nan")}, "temperature must be from 0 to 5; got nan"),

@@ -14,7 +14,7 @@ from core.lab.status import LabStatus
 from core.ui.lab import models, settings
 from core.ui.lab.link import LIMITS
 
-_CACHES: Final = {"contiguous": "on", "none": "off"}
+_CACHES: Final = {"contiguous": "On, in one piece", "paged": "On, in pages", "none": "Off"}
 _DEVICES: Final = {"cpu": "CPU", "cuda": "GPU (CUDA)"}
 #: Short enough for half a column; the sizes of groups are told where a format is explained.
 _FORMAT_NAMES: Final = {record.id: record.name.partition(",")[0] for record in FORMATS.values()}
@@ -56,7 +56,8 @@ def draw(status: LabStatus) -> None:
             "cache",
             CACHES,
             _CACHES,
-            "On: the keys and values of earlier tokens are kept. Off: all are computed anew for each token.",
+            "On: the keys and values of earlier tokens are kept, in one piece of memory or in pages of a few "
+            "tokens. Off: all are computed anew for each token.",
         )
 
 

@@ -67,9 +67,14 @@ class Gap:
         return self.measured_s / self.predicted_s
 
     @property
+    def gap_s(self) -> float | None:
+        """Measured - predicted; None before a run."""
+        return None if self.measured_s is None else self.measured_s - self.predicted_s
+
+    @property
     def size_s(self) -> float:
-        """What rows are sorted by: the gap, or the prediction while there is none."""
-        return self.predicted_s if self.measured_s is None else abs(self.measured_s - self.predicted_s)
+        """What rows are sorted by: the size of the gap, or the prediction while there is none."""
+        return self.predicted_s if self.gap_s is None else abs(self.gap_s)
 
 
 def largest_gaps(rows: Sequence[Gap], most: int = MOST_THINGS) -> list[Gap]:
@@ -82,6 +87,32 @@ def largest_gaps(rows: Sequence[Gap], most: int = MOST_THINGS) -> list[Gap]:
         return ordered
     shown, rest = ordered[: most - 1], ordered[most - 1 :]
     return [*shown, _together(rest)]
+
+
+def in_order(rows: Sequence[Gap], most: int = MOST_THINGS) -> list[Gap]:
+    """The same rows as ``largest_gaps`` has, in the order in which they came; the sum of the others is last.
+
+    >>> [row.name for row in in_order([Gap("b", "kv", 1), Gap("a", "kv", 2), Gap("c", "kv", 3)], most=2)]
+    ['c', '2 others']
+    """
+    shown = largest_gaps(rows, most)
+    places = {row.name: place for place, row in enumerate(rows)}
+    return sorted(shown, key=lambda row: places.get(row.name, len(rows)))
+
+
+def gap_shares(rows: Sequence[Gap]) -> list[float | None]:
+    """What each row adds to the gap of all, as a part of it; below 0 where it makes up for others.
+
+    None for all where something was not measured, or where there is no gap.
+
+    >>> gap_shares([Gap("a", "kv", 1.0, 4.0), Gap("b", "kv", 2.0, 1.0)])
+    [1.5, -0.5]
+    """
+    gaps = [row.gap_s for row in rows]
+    whole = sum(gap for gap in gaps if gap is not None)
+    if None in gaps or not whole:
+        return [None] * len(rows)
+    return [None if gap is None else gap / whole for gap in gaps]
 
 
 def _together(rows: Sequence[Gap]) -> Gap:

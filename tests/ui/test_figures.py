@@ -87,3 +87,23 @@ def test_no_operators_is_not_an_error() -> None:
 )
 def test_a_table_has_a_cell_for_every_column(picture: Picture) -> None:
     assert all(len(row) == len(picture.columns) for row in picture.rows)
+
+
+def test_operators_can_stand_in_the_order_in_which_they_run() -> None:
+    by_gap, by_run = (
+        operator_times(gaps(measured=True), "decode"),
+        operator_times(gaps(True), "decode", "run"),
+    )
+    assert [row[0] for row in by_run.rows] == [f"operator {index}" for index in range(12)]
+    assert by_gap.rows[0][0] == "operator 11"
+    assert sorted(map(str, by_gap.rows)) == sorted(map(str, by_run.rows))
+    markup = by_run.drawing.markup()
+    assert markup.index("operator 9") < markup.index("operator 11") < markup.index("6 others")
+
+
+def test_the_table_says_what_each_operator_adds_to_the_gap() -> None:
+    rows = [Gap("a", "kv", 0.001, 0.004, 0.004, 0.004), Gap("b", "kv", 0.002, 0.001, 0.001, 0.001)]
+    picture = operator_times(rows, "decode")
+    assert picture.columns[-2:] == ("gap ms", "share of the gap")
+    assert [row[-2:] for row in picture.rows] == [(3.0, "150%"), (-1.0, "-50%")]
+    assert operator_times([Gap("a", "kv", 0.001)], "decode").rows[0][-1] is Blank.NOT_YET

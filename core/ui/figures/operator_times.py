@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from core.ui.palette import COLOURS
 from core.ui.picture import Picture, redrawable
-from core.ui.series import MIXED, Gap, largest_gaps
+from core.ui.series import MIXED, Gap, gap_shares, in_order, largest_gaps
 from core.ui.svg import Drawing, Scale
 from core.ui.table import Blank, Cell
 from core.ui.words import operator_name
@@ -19,17 +19,30 @@ _TOP: Final = 40
 _LEFT: Final = 4
 _RIGHT: Final = 552
 _MS: Final = 1000.0
+_COLUMNS: Final = (
+    "operator",
+    "predicted ms",
+    "measured ms",
+    "p10 ms",
+    "p90 ms",
+    "measured / predicted",
+    "gap ms",
+    "share of the gap",
+)
+Order = Literal["gap", "run"]
 
 
 @redrawable
-def operator_times(rows: Sequence[Gap], phase: str) -> Picture:
-    """Draw one pass by operator, the largest gap between predicted and measured first.
+def operator_times(rows: Sequence[Gap], phase: str, order: Order = "gap") -> Picture:
+    """Draw one pass by operator.
 
     Args:
-        rows: one an operator.
+        rows: one an operator, in the order in which they run.
         phase: "prefill" or "decode", for the title.
+        order: "gap" for what adds most to the gap between predicted and measured first, "run" for the
+            order in which they run.
     """
-    shown = largest_gaps(rows)
+    shown = largest_gaps(rows) if order == "gap" else in_order(rows)
     drawing = Drawing(_WIDTH, _TOP + _ROW * max(len(shown), 1))
     longest = max(
         (max(row.predicted_s, row.measured_s or 0.0, row.high_s or 0.0) for row in shown), default=1
@@ -42,10 +55,10 @@ def operator_times(rows: Sequence[Gap], phase: str) -> Picture:
     return Picture(
         title="One decode step by operator" if phase == "decode" else "The prefill by operator",
         drawing=drawing,
-        alt=_alt(shown, phase),
-        columns=("operator", "predicted ms", "measured ms", "p10 ms", "p90 ms", "measured / predicted"),
-        rows=[_cells(row) for row in sorted(rows, key=lambda row: row.size_s, reverse=True)],
-        look_at=_look_at(measured=measured),
+        alt=_alt(rows, phase),
+        columns=_COLUMNS,
+        rows=_table(rows, order),
+        look_at=_look_at(order, measured=measured),
     )
 
 
@@ -86,7 +99,7 @@ def _key(drawing: Drawing, rows: Sequence[Gap], *, measured: bool) -> None:
 def _alt(rows: Sequence[Gap], phase: str) -> str:
     if not rows:
         return "There are no operators to show."
-    first = rows[0]
+    first = max(rows, key=lambda row: row.size_s)
     name = operator_name(first.name)
     if first.measured_s is None:
         longest = format_seconds(first.predicted_s)
@@ -97,16 +110,24 @@ def _alt(rows: Sequence[Gap], phase: str) -> str:
     )
 
 
-def _look_at(*, measured: bool) -> str:
+def _look_at(order: Order, *, measured: bool) -> str:
     if not measured:
         return "Outlines are predictions; press Run, and measured bars fill them."
+    first = "Sorted by gap." if order == "gap" else "In the order in which they run."
     return (
-        "Sorted by gap. Where the filled bar leaves its outline, the prediction is wrong; the thin line is "
+        f"{first} Where the filled bar leaves its outline, the prediction is wrong; the thin line is "
         "the spread (p10 to p90)."
     )
 
 
-def _cells(row: Gap) -> tuple[Cell, ...]:
+def _table(rows: Sequence[Gap], order: Order) -> list[tuple[Cell, ...]]:
+    found = list(zip(rows, gap_shares(rows), strict=True))
+    if order == "gap":
+        found.sort(key=lambda pair: pair[0].size_s, reverse=True)
+    return [_cells(row, share) for row, share in found]
+
+
+def _cells(row: Gap, share: float | None) -> tuple[Cell, ...]:
     def ms(value: float | None) -> Cell:
         return Blank.NOT_YET if value is None else value * _MS
 
@@ -117,4 +138,6 @@ def _cells(row: Gap) -> tuple[Cell, ...]:
         ms(row.low_s),
         ms(row.high_s),
         Blank.NOT_YET if row.ratio is None else row.ratio,
+        ms(row.gap_s),
+        Blank.NOT_YET if share is None else f"{share:.0%}",
     )

@@ -15,7 +15,7 @@ from core.lab.predict import Prediction
 from core.lab.record import RunRecord
 from core.lab.request import EMBEDDED_MODEL
 from core.ui import picture, side_by_side, worked_number
-from core.ui.figures.operator_times import operator_times
+from core.ui.figures.operator_times import Order, operator_times
 from core.ui.figures.step_times import CACHED, RECOMPUTED, step_times
 from core.ui.lab import arithmetic, models
 from core.ui.lab.arithmetic import Case, numbers_of
@@ -26,6 +26,7 @@ from core.ui.side_by_side import Quantity
 from core.units import format_gb, format_gib, format_seconds, significant
 
 _PHASES: Final = {"decode": "writing (decode)", "prefill": "reading the prompt (prefill)"}
+_ORDERS: Final[dict[Order, str]] = {"gap": "largest gap first", "run": "as they run"}
 _MEANINGS: Final = {
     "TTFT": "time to first token: reading the prompt",
     "TPOT": "time per output token, after the first",
@@ -73,7 +74,17 @@ def by_operator(prediction: Prediction, record: RunRecord | None) -> None:
         persist_state="session",
     )
     phase = phase if prediction.decode and phase == "decode" else "prefill"
-    picture.show(operator_times(_gaps(prediction, record, phase), phase), key=f"lab_operators_{phase}")
+    order = st.segmented_control(
+        "Order",
+        list(_ORDERS),
+        default="gap",
+        required=True,
+        format_func=_ORDERS.__getitem__,
+        key="lab_order",
+        persist_state="session",
+    )
+    drawn = operator_times(gaps(prediction, record, phase), phase, "run" if order == "run" else "gap")
+    picture.show(drawn, key=f"lab_operators_{phase}")
 
 
 def verdict(record: RunRecord) -> None:
@@ -181,7 +192,8 @@ def _memory(prediction: Prediction, record: RunRecord | None) -> Quantity:
     )
 
 
-def _gaps(prediction: Prediction, record: RunRecord | None, phase: str) -> list[Gap]:
+def gaps(prediction: Prediction, record: RunRecord | None, phase: str) -> list[Gap]:
+    """Each operator of a phase, in the order in which they run, predicted and where it was run measured."""
     predicted = prediction.prefill if phase == "prefill" or prediction.decode is None else prediction.decode
     rows: Sequence[Ratio] = ()
     if record is not None:

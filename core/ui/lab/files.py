@@ -16,6 +16,7 @@ from core.ui.lab import models, runs, settings
 from core.ui.table import Blank, Cell
 
 _MS: Final = 1000.0
+_CACHES: Final = {"contiguous": "with cache", "paged": "with cache in pages", "none": "without cache"}
 
 
 def when(record: RunRecord) -> str:
@@ -50,7 +51,7 @@ def settings_words(request: RunRequest) -> str:
     >>> settings_words(RunRequest())
     'SmolLM2 135M, int4, with cache, up to 64 tokens'
     """
-    cache = "with cache" if request.cache != "none" else "without cache"
+    cache = _CACHES.get(request.cache, request.cache)
     return f"{models.short(request.model)}, {request.weights}, {cache}, up to {request.max_tokens} tokens"
 
 

@@ -86,11 +86,16 @@ class ServedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The trace, served in one way."""
+    """The trace, served in one way.
+
+    ``predicted_step_s`` are the seconds of each simulated step as they were predicted before it was served;
+    empty where nothing was predicted.
+    """
 
     way: Way
     steps: tuple[ServedStep, ...]
     requests: tuple[ServedRequest, ...]
+    predicted_step_s: tuple[float, ...] = ()
 
     @property
     def wall_s(self) -> float:
@@ -218,7 +223,11 @@ def _service_to_json(service: Service) -> dict[str, Any]:
             }
         )
         before = tables
-    return {"steps": steps, "requests": [asdict(request) for request in service.requests]}
+    return {
+        "steps": steps,
+        "requests": [asdict(request) for request in service.requests],
+        "predicted_step_s": list(service.predicted_step_s),
+    }
 
 
 def _change(before: tuple[int, ...], now: tuple[int, ...]) -> dict[str, Any]:
@@ -241,7 +250,17 @@ def _service(reader: Reader, request: ServeRequest, way: Way) -> Service:
         steps.append(_step(entry, before, len(arrivals)))
     if not steps:
         reader.refuse("steps", "one step or more")
-    return Service(way, tuple(steps), tuple(served))
+    return Service(way, tuple(steps), tuple(served), _predicted(reader, request, way))
+
+
+def _predicted(reader: Reader, request: ServeRequest, way: Way) -> tuple[float, ...]:
+    """The predicted seconds of the simulated steps; older records have none."""
+    if not reader.data.get("predicted_step_s"):
+        return ()
+    steps_s = reader.numbers("predicted_step_s", 1e-9, 1e6)
+    if request.guesses or len(steps_s) != len(request.simulated(way)):
+        reader.refuse("predicted_step_s", "the seconds of every simulated step, or nothing")
+    return steps_s
 
 
 def _served(reader: Reader) -> ServedRequest:

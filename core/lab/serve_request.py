@@ -29,11 +29,21 @@ _WHAT: Final = "A trace to serve"
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a trace is served: the policy, how the cache is laid out, and the most tokens of a step."""
+    """How a trace is served.
+
+    Attributes:
+        policy: who may join when. cache: how it is laid out. step_tokens: the most tokens of a step.
+        places: the most requests at once; 0 for as many as the request has. With 1, one by one.
+    """
 
     policy: str = "continuous"
     cache: PagedCache = "paged"
     step_tokens: int = PREFILL_TOKENS
+    places: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict; places of its own only where there are some."""
+        return {name: value for name, value in plain(self).items() if name != "places" or value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,7 @@ class ServeRequest:
             _one_of("policy", way.policy, tuple(POLICIES))
             _one_of("cache", way.cache, CACHES)
             _within("step_tokens", way.step_tokens, 1, PREFILL_TOKENS)
+            _within("places", way.places, 0, MAX_PLACES)
         self._check_memory()
         self._check_work()
 
@@ -92,6 +103,10 @@ class ServeRequest:
         """Tokens to which the longest request grows."""
         return max(arrival.prompt_tokens + arrival.new_tokens for arrival in self.arrivals())
 
+    def places_of(self, way: Way) -> int:
+        """The most requests at once when they are served this way."""
+        return way.places or self.places
+
     def batching(self, way: Way) -> Batching:
         """The same for the simulator; a contiguous cache is one page for the longest request a place."""
         page_tokens = self.page_tokens if way.cache == "paged" else self.longest
@@ -100,7 +115,7 @@ class ServeRequest:
             num_pages=self.cache_tokens // page_tokens if self.cache_tokens else self.places * each,
             page_tokens=page_tokens,
             policy=POLICIES[way.policy],
-            max_sequences=self.places,
+            max_sequences=self.places_of(way),
             step_tokens=way.step_tokens,
             share=self.share,
         )
@@ -118,7 +133,7 @@ class ServeRequest:
         return {
             **plain(self),
             "trace": plain(self.trace),
-            "ways": [plain(way) for way in self.ways],
+            "ways": [way.to_json() for way in self.ways],
         }
 
     @classmethod

@@ -89,7 +89,7 @@ def seat_plan(steps: Sequence[Step], seats: int) -> SeatPlan:
             if request not in seat_of:
                 taken = set(seat_of.values())
                 seat_of[request] = next(seat for seat in range(seats) if seat not in taken)
-            doing = _doing(step, request)
+            doing = doing_of(step, request)
             sitting = open_of.get(request)
             if sitting and (sitting.seat, sitting.doing, sitting.last) == (
                 seat_of[request],
@@ -106,7 +106,8 @@ def seat_plan(steps: Sequence[Step], seats: int) -> SeatPlan:
     return SeatPlan(seats, steps[-1].now + 1 if steps else 0, tuple(ordered))
 
 
-def _doing(step: Step, request: int) -> Doing:
+def doing_of(step: Step, request: int) -> Doing:
+    """What a request does in a step; one that takes no part waits."""
     if request in step.reading:
         return "reads"
     return "writes" if request in step.requests else "waits"

@@ -117,7 +117,7 @@ def _serve(engine: Engine, request: ServeRequest, way: Way, report: Report) -> S
     arrivals, batching = request.arrivals(), request.batching(way)
     serving = Serving(
         POLICIES[way.policy],
-        request.places,
+        request.places_of(way),
         way.step_tokens,
         cache_tokens=batching.num_pages * batching.page_tokens,
         share=request.share,

@@ -50,8 +50,10 @@ def predict_steps(request: ServeRequest, way: Way, model: ModelSpec, machine: Ma
     """Seconds of each simulated step; nothing with guesses, for the simulator does not know which hold.
 
     Args:
-        request: the trace. way: how it is served.
-        model: the shape. machine: from a calibration.
+        request: the trace.
+        way: how it is served.
+        model: the shape.
+        machine: from a calibration.
 
     Raises:
         FormatError: the machine has no rate for a format.

@@ -6,18 +6,24 @@ from typing import Any
 
 import pytest
 
+from core.lab.serve_request import ServeRequest, Way
 from core.lesson.catalogue_case import catalogue_case
 from core.lesson.lesson_file import lessons
 from core.lesson.quantities import batching, paged_attention
 from core.lesson.quantities.served_trace import WAYS, paging_request
+from core.simulate.request_lanes import request_lanes
 from core.simulate.seats import SeatPlan, Sitting
+from core.simulate.trace import Trace
 from core.simulate.waste import PageUse, Slots
+from core.ui.figures.cache_over_time import CacheSize, CacheUsed, cache_over_time
 from core.ui.figures.cache_waste import CacheUse, cache_waste
 from core.ui.figures.mark_scale import Marks
 from core.ui.figures.page_tables import CacheMoment, page_tables
 from core.ui.figures.policy_steps import PolicySteps, policy_steps
+from core.ui.figures.request_gantt import request_gantt
 from core.ui.figures.requests import letter, style
 from core.ui.figures.seat_plan import seat_plan
+from core.ui.figures.time_axis import StepAxis, counted
 from core.ui.lesson.serving_scenes import moment
 from tests.ui.drawn import drawn_inside
 
@@ -110,3 +116,47 @@ def test_policies_stand_beside_each_other_with_the_chosen_one_named() -> None:
     widths = [float(found) for found in re.findall(r'width="([\d.]+)" height="18.0"', markup)]
     assert widths[0] / widths[1] == pytest.approx(37 / 25, rel=0.01)
     assert "You said 30." in drawn.alt
+
+
+def test_a_request_that_is_short_has_one_letter_for_reading_and_writing() -> None:
+    short = (Sitting(0, 4, 20, 20, "reads"), Sitting(0, 4, 21, 21, "writes"))
+    markup = seat_plan(SeatPlan(1, 40, (Sitting(0, 0, 0, 19, "writes"), *short)), "A", "simulated")
+    assert drawn_inside(markup).count(">E</text>") == 1
+
+
+@pytest.mark.parametrize("requests", [1, 8, 40])
+@pytest.mark.parametrize("cache_tokens", [0, 128])
+def test_every_gantt_is_drawn_inside_and_counts_what_was_lost(requests: int, cache_tokens: int) -> None:
+    asked = ServeRequest(
+        trace=Trace(requests=requests, spacing=2, prompt_tokens=12), cache_tokens=cache_tokens
+    )
+    steps = asked.simulated(Way())
+    lanes = request_lanes(steps, asked.arrivals())
+    lost = sum(step.num_preempted for step in steps)
+    for axis in (counted(lanes.steps), StepAxis(tuple(0.7 * n for n in range(lanes.steps + 1)), "ms")):
+        drawn = request_gantt(lanes, axis, "A way", "simulated", chosen=0)
+        markup = drawn_inside(drawn)
+        assert (f"{lost:,} ×" in drawn.markup()) == bool(lost)
+        assert len(drawn.rows) == len(lanes.spans)
+        assert ("see the numbers below" in markup) == (requests > 16)
+
+
+def test_the_gantt_tells_reading_writing_and_waiting_apart_without_colour() -> None:
+    asked = ServeRequest(trace=Trace(requests=2, prompt_tokens=4, answer_tokens=9, spread="fixed"), places=1)
+    lanes = request_lanes(asked.simulated(Way()), asked.arrivals())
+    markup = drawn_inside(request_gantt(lanes, counted(lanes.steps), "A way", "simulated"))
+    high, low = (re.search(rf'height="([\d.]+)"[^>]*fill-{name}', markup) for name in ("prefill", "decode"))
+    assert high
+    assert low
+    assert float(high[1]) > float(low[1])
+    assert "B waits in steps 1 to 9" in markup
+
+
+def test_the_cache_over_time_says_the_most_that_is_held() -> None:
+    used = [CacheUsed(0, 2, 20, 1), CacheUsed(3, 5, 80, 0)]
+    drawn = cache_over_time(used, CacheSize(8, 16, 2**20), counted(4), "simulated", chosen=3)
+    markup = drawn_inside(drawn)
+    assert drawn.title == "The cache over time: at most 5 of 8 blocks, 5.00 MiB"
+    assert "step 4: 5 blocks held, 80 of 80 slots filled" in markup
+    assert drawn.rows == [(1, 2, 6, 20, 1), (4, 5, 3, 80, 0)]
+    assert "89% of the held slots" in drawn.alt

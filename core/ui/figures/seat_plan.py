@@ -6,8 +6,9 @@ from typing import Final
 
 from core.simulate.seats import SeatPlan, Sitting
 from core.ui.figures.requests import hatch, letter, style
+from core.ui.figures.time_axis import counted, draw_axis
 from core.ui.picture import Label, Picture, redrawable
-from core.ui.svg import Drawing, Scale, ticks
+from core.ui.svg import Drawing, Scale
 
 _WIDTH: Final = 560
 _LEFT, _RIGHT = 62, 552
@@ -31,7 +32,8 @@ def seat_plan(plan: SeatPlan, policy: str, source: str) -> Picture:
     rows = min(plan.seats, _MOST_SEATS)
     bottom = _TOP + rows * (_ROW + _GAP)
     drawing = Drawing(_WIDTH, bottom + 44)
-    x = Scale(0, max(plan.steps, 1), _LEFT, _RIGHT)
+    axis = counted(plan.steps)
+    x = axis.scale(_LEFT, _RIGHT)
     for seat in range(rows):
         y = _TOP + seat * (_ROW + _GAP)
         drawing.text(_LEFT - 8, y + 20, f"seat {seat + 1}", "fill-ink", anchor="end")
@@ -43,10 +45,9 @@ def seat_plan(plan: SeatPlan, policy: str, source: str) -> Picture:
         for sitting in plan.sittings:
             if sitting.seat == seat:
                 _sitting(drawing, x, y, sitting)
-    for value in ticks(plan.steps, 6):
-        drawing.path([(x(value), bottom), (x(value), bottom + 5)], "thin line-muted")
-        drawing.text(x(value), bottom + 22, f"{value:g}", "fill-muted", anchor="middle")
-    drawing.text(_RIGHT, bottom + 40, "steps", "fill-muted", anchor="end")
+        for stay in _stays(plan, seat):
+            _name(drawing, x, y, stay)
+    draw_axis(drawing, axis, x, bottom)
     return Picture(
         title=f"{policy}: {plan.steps:,} steps, {100 * plan.used_share:.0f} % of the seats used",
         drawing=drawing,
@@ -83,9 +84,35 @@ def _sitting(drawing: Drawing, x: Scale, y: float, sitting: Sitting) -> None:
         line = fill.replace("fill", "line")
         frame = [(left, y), (left + width, y), (left + width, y + _ROW), (left, y + _ROW), (left, y)]
         drawing.path(frame, f"thin {line}")
-    if width >= _LETTER * len(name):
-        ink = "fill-ink strong" if reads else "fill-page strong"
-        drawing.text((left + right) / 2, y + 20, name, ink, anchor="middle")
+
+
+def _stays(plan: SeatPlan, seat: int) -> list[list[Sitting]]:
+    """The sittings of one seat, those of one request that follow one another together."""
+    stays: list[list[Sitting]] = []
+    for sitting in plan.sittings:
+        if sitting.seat != seat:
+            continue
+        last = stays[-1][-1] if stays else None
+        if last and (last.request, last.last + 1) == (sitting.request, sitting.first):
+            stays[-1].append(sitting)
+        else:
+            stays.append([sitting])
+    return stays
+
+
+def _name(drawing: Drawing, x: Scale, y: float, stay: list[Sitting]) -> None:
+    """A letter on each sitting that has room for it; where none has, one on a ground of its own for all."""
+    name = letter(stay[0].request)
+    room = _LETTER * len(name)
+    wide = [s for s in stay if x(s.last + 1) - x(s.first) - 1 >= room and s.doing != "waits"]
+    for sitting in wide:
+        ink = "fill-ink strong" if sitting.doing == "reads" else "fill-page strong"
+        drawing.text((x(sitting.first) + x(sitting.last + 1)) / 2, y + 20, name, ink, anchor="middle")
+    left, right = x(stay[0].first), x(stay[-1].last + 1)
+    if not wide and right - left - 1 >= room:
+        middle = (left + right) / 2
+        drawing.rectangle(middle - room / 2, y + 5, room, 20, "fill-page", round=3)
+        drawing.text(middle, y + 20, name, "fill-ink strong", anchor="middle")
 
 
 def _idle(plan: SeatPlan, seat: int) -> list[tuple[int, int]]:

@@ -52,9 +52,9 @@ def _policy_steps(scene: Scene) -> Picture:
     return policy_steps(policies, marks(scene))
 
 
-def moment(steps: Sequence[Step], request: ServeRequest, way: Way) -> CacheMoment:
-    """The cache in the step in which most of it is held."""
-    step, laid_out = steps[fullest(steps)], request.batching(way)
+def moment(steps: Sequence[Step], request: ServeRequest, way: Way, place: int | None = None) -> CacheMoment:
+    """The cache in one of the steps; in the first in which most of it is held unless given."""
+    step, laid_out = steps[fullest(steps) if place is None else place], request.batching(way)
     return CacheMoment(
         step=step.now + 1,
         page_tokens=laid_out.page_tokens,

@@ -23,6 +23,9 @@ page = st.navigation(
             st.Page(PLANNER, title="Planner", icon=PLANNER_ICON, visibility="hidden"),
             st.Page("pages/find_deployment.py", title="Find a deployment", icon=":material/travel_explore:"),
             st.Page("pages/lab.py", title="Engine lab", icon=":material/science:"),
+            st.Page(
+                "pages/predictions.py", title="How good are our predictions?", icon=":material/query_stats:"
+            ),
             st.Page("pages/notebook.py", title="Notebook", icon=":material/edit_note:"),
         ],
         "Course": [st.Page("pages/course.py", title="Course map", icon=":material/map:")],

@@ -52,6 +52,16 @@ REQUESTS: Final[dict[str, Colour]] = {
     "request-3": Colour("requests D, H, L and so on", "#2a2697", "#d8545a"),
 }
 
+#: What is compared in one picture, where no meaning above fits; each has a shape of its own as well.
+MARKS: Final[dict[str, Colour]] = {
+    "mark-0": Colour("first kind", "#0c4dd8", "#5ab6ff"),
+    "mark-1": Colour("second kind", "#da5f0c", "#f27d45"),
+    "mark-2": Colour("third kind", "#0f9b6d", "#5df1c7"),
+    "mark-3": Colour("fourth kind", "#9b4c93", "#c289af"),
+    "mark-4": Colour("fifth kind", "#442281", "#827ae4"),
+    "mark-5": Colour("sixth kind", "#6b481e", "#e5f664"),
+}
+
 #: Ink for text and predicted outlines, muted ink for axes, and the page itself.
 INK: Final = Colour("ink", "#12151b", "#e8eaee")
 MUTED: Final = Colour("muted ink", "#596270", "#aab1bd")
@@ -79,7 +89,7 @@ def stylesheet() -> str:
     The light colours hold by default, the dark ones inside an element with ``data-mode="dark"``,
     so one picture serves both and turns at once when the visitor switches.
     """
-    named = {**COLOURS, **REQUESTS, "ink": INK, "muted": MUTED, "grid": GRID, "page": PAGE}
+    named = {**COLOURS, **REQUESTS, **MARKS, "ink": INK, "muted": MUTED, "grid": GRID, "page": PAGE}
     rules = []
     for name, colour in named.items():
         rules.append(f".fill-{name}{{fill:{colour.light}}}.line-{name}{{stroke:{colour.light}}}")

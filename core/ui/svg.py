@@ -84,8 +84,12 @@ class Drawing:
 
     def path(self, points: Iterable[tuple[float, float]], style: str, *, hover: str = "") -> None:
         """A line through points; a style with a fill closes it to an area."""
-        text = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        self._shape(f'path d="M{text}" class="{escape(style)}"', hover)
+        self.paths([points], style, hover=hover)
+
+    def paths(self, lines: Iterable[Iterable[tuple[float, float]]], style: str, *, hover: str = "") -> None:
+        """Several lines or areas of one style as one shape, which a browser draws far faster than many."""
+        text = "".join("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) for points in lines)
+        self._shape(f'path d="{text}" class="{escape(style)}"', hover)
 
     def text(self, x: float, y: float, words: str, style: str = "", *, anchor: str = "start") -> None:
         """One line of text; ``anchor`` is start, middle or end."""

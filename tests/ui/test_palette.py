@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from core.ui.palette import (
     COLOURS,
     INK,
+    MARKS,
     MUTED,
     PAGE,
     PART_OF_KIND,
@@ -95,6 +96,14 @@ def test_requests_stay_apart_and_carry_letters_of_the_pages_colour(mode: Mode) -
         assert distance(one.on(mode), other.on(mode)) >= APART_IN_A_GROUP, (one, other)
     for colour in REQUESTS.values():
         assert contrast(colour.on(mode), PAGE.on(mode)) >= 4.5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_marks_stay_apart_and_stand_out_from_the_page(mode: Mode) -> None:
+    for one, other in combinations(MARKS.values(), 2):
+        assert distance(one.on(mode), other.on(mode)) >= APART_IN_A_GROUP, (one, other)
+    for colour in MARKS.values():
+        assert contrast(colour.on(mode), PAGE.on(mode)) >= 3
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -53,6 +53,10 @@ class Design:
         """Each quantity of each run on its scale."""
         return {name: weight @ effects for name, weight in self.weights.items()}
 
+    def values_by_run(self, effects: Array) -> dict[str, Array]:
+        """The same where each run has effects of its own, ``[runs, effects]``."""
+        return {name: np.einsum("re,re->r", weight, effects) for name, weight in self.weights.items()}
+
     def predict(self, effects: Array) -> Array:
         """Logarithms of the metrics."""
         return log_prediction(self.at, self.values(effects))

@@ -6,17 +6,18 @@ these residuals are themselves predictions of sources left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.analytic.efficiency import QUANTITIES
 from core.analytic.prediction_range import COVERED, Conditions, Regime, half_width, regime_of_run, widening
 from core.analytic.validation.fitting import Design, design, fit
 from core.analytic.validation.runs import PublishedRun
-from core.analytic.validation.terms import Array
+from core.analytic.validation.terms import Array, log_prediction
 from core.analytic.validation.workload import Workload
 from core.catalog.feed_forward import MoE
 
@@ -43,14 +44,22 @@ class Judgement:
     """Predictions of runs by fits that have not seen their source.
 
     Attributes:
-        runs: what was predicted. predicted: the metrics. half_widths: of the log range that should hold
-            80 % of measurements. baseline: predictions of six global terms, fitted the same way.
+        loads: what was predicted, with what it asks of its chip. predicted: the metrics.
+        half_widths: of the log range that should hold 80 % of measurements.
+        baseline: predictions of six global terms, fitted the same way.
+        quantities: what each prediction was made with, by name, in the quantity's unit.
     """
 
-    runs: tuple[PublishedRun, ...]
+    loads: tuple[Workload, ...]
     predicted: Array
     half_widths: Array
     baseline: Array
+    quantities: Mapping[str, Array]
+
+    @property
+    def runs(self) -> tuple[PublishedRun, ...]:
+        """The published measurements."""
+        return tuple(load.run for load in self.loads)
 
     @property
     def log_errors(self) -> Array:
@@ -79,24 +88,35 @@ class Judgement:
 
 def leave_sources_out(of: Design, free: NDArray[np.bool_] | None = None) -> Array:
     """The logarithm of each run's metric, predicted from the runs of all other sources."""
-    predicted = np.empty(len(of.loads))
+    return log_prediction(of.at, of.values_by_run(_effects_of_others(of, free)))
+
+
+def _effects_of_others(of: Design, free: NDArray[np.bool_] | None = None) -> Array:
+    """The effects that fit the runs of all other sources, ``[runs, effects]``."""
+    found = np.empty((len(of.loads), len(of.names)))
     for source in np.unique(of.sources):
         left_out = of.sources == source
-        predicted[left_out] = of.predict(fit(of, ~left_out, free))[left_out]
-    return predicted
+        found[left_out] = fit(of, ~left_out, free)
+    return found
 
 
 def judge(loads: Sequence[Workload]) -> Judgement:
     """Predict every run from other sources, with ranges, and with six global terms."""
     full, alone = design(loads), design(loads, alone=True)
-    predicted = leave_sources_out(full)
+    values = full.values_by_run(_effects_of_others(full))
+    predicted = log_prediction(full.at, values)
     free = np.array([name in GLOBAL_TERMS for name in alone.names])
     return Judgement(
-        runs=tuple(load.run for load in loads),
+        loads=tuple(loads),
         predicted=np.exp(predicted),
         half_widths=_half_widths(full, predicted - full.observed),
         baseline=np.exp(leave_sources_out(alone, free)),
+        quantities=_in_units(values),
     )
+
+
+def _in_units(values: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: QUANTITIES[name].number(value) for name, value in values.items()}
 
 
 def _half_widths(of: Design, errors: Array) -> Array:
@@ -139,16 +159,23 @@ def judge_others(loads: Sequence[Workload], known: Sequence[Workload]) -> Judgem
     of, alone = design(everything), design(everything, alone=True)
     new = np.arange(len(everything)) >= len(known)
     free = np.array([name in GLOBAL_TERMS for name in alone.names])
-    predicted, baseline = of.observed.copy(), of.observed.copy()
+    effects, baseline = np.zeros((len(everything), len(of.names))), of.observed.copy()
     for source in np.unique(of.sources[new]):
         here, rows = new & (of.sources == source), ~new & (of.sources != source)
-        predicted[here] = of.predict(fit(of, rows))[here]
+        effects[here] = fit(of, rows)
         baseline[here] = alone.predict(fit(alone, rows, free))[here]
+    values = of.values_by_run(effects)
     errors = leave_sources_out(design(known)) - of.observed[~new]
     regimes = np.array([regime_of_run(load.run) for load in everything])
     widths = np.array([half_width(errors[regimes[~new] == r], errors) for r in regimes[new]])
     widths = widths * np.array([widening(_conditions(load), regime_of_run(load.run)) for load in loads])
-    return Judgement(tuple(load.run for load in loads), np.exp(predicted[new]), widths, np.exp(baseline[new]))
+    return Judgement(
+        loads=tuple(loads),
+        predicted=np.exp(log_prediction(of.at, values)[new]),
+        half_widths=widths,
+        baseline=np.exp(baseline[new]),
+        quantities={name: numbers[new] for name, numbers in _in_units(values).items()},
+    )
 
 
 def in_group(run: PublishedRun, group: str) -> bool:

@@ -1,4 +1,4 @@
-"""Writes what a fit found where the app reads it: priors with their provenance, and ranges by regime."""
+"""Writes what a fit found where the app reads it: priors with their provenance, ranges, judged rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from core.analytic.prediction_range import half_width
 from core.analytic.validation.fitting import Design, design, fit
+from core.analytic.validation.judged import JUDGED
 from core.analytic.validation.judging import Judgement, regimes
 from core.analytic.validation.terms import Array
 from core.analytic.validation.workload import Workload
@@ -20,12 +21,22 @@ from core.catalog.assets import FOLDER
 _SOURCE: Final = "fit of assets/benchmarks.csv by python -m core validate --write"
 
 
-def write_assets(loads: Sequence[Workload], judgement: Judgement, folder: Path = FOLDER) -> tuple[Path, Path]:
-    """Fit all runs and write ``priors.csv`` and ``prediction_ranges.csv``; gives their paths."""
+def write_assets(
+    loads: Sequence[Workload], judgement: Judgement, folder: Path = FOLDER
+) -> tuple[Path, Path, Path]:
+    """Fit all runs and write priors, ranges and the judged rows; gives the paths of the three files."""
     of = design(loads)
     effects = fit(of, np.ones(len(loads), bool))
-    priors = _write(folder / "priors.csv", _prior_rows(of, effects, _errors(of)))
-    return priors, _write(folder / "prediction_ranges.csv", _range_rows(judgement))
+    return (
+        _write(folder / "priors.csv", _prior_rows(of, effects, _errors(of))),
+        _write(folder / "prediction_ranges.csv", _range_rows(judgement)),
+        write_judged(judgement, folder),
+    )
+
+
+def write_judged(judgement: Judgement, folder: Path = FOLDER) -> Path:
+    """Write ``judged_runs.csv``: each run as it was predicted without its source, and what with."""
+    return _write(folder / f"{JUDGED}.csv", _judged_rows(judgement))
 
 
 def _errors(of: Design) -> Array:
@@ -82,6 +93,30 @@ def _range_rows(judgement: Judgement) -> list[dict[str, str]]:
         }
         for regime, errors in regimes(judgement).items()
     ]
+
+
+def _judged_rows(judgement: Judgement) -> list[dict[str, str]]:
+    today = date.today().isoformat()
+    widths = np.exp(judgement.half_widths)
+    return [
+        {
+            "id": load.run.id,
+            "predicted": _written(judgement.predicted[row]),
+            "low": _written(judgement.predicted[row] / widths[row]),
+            "high": _written(judgement.predicted[row] * widths[row]),
+            "batch": _written(load.batch),
+            "format": load.setting.format,
+            **{name: _written(numbers[row]) for name, numbers in judgement.quantities.items()},
+            "source": _SOURCE,
+            "date": today,
+        }
+        for row, load in enumerate(judgement.loads)
+    ]
+
+
+def _written(number: float) -> str:
+    """Enough digits that the page's arithmetic gives the same result."""
+    return f"{number:.7g}"
 
 
 def _write(path: Path, rows: list[dict[str, str]]) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -26,10 +27,12 @@ Array = NDArray[np.float64]
 OPERATORS_PER_LAYER: Final = 12
 _US: Final = 1e-6
 _MS: Final = 1e-3
+#: The parts of a pass that are fixed costs: of its operators, and of the pass as a whole.
+FIXED: Final = ("layers", "pass")
 #: How launches and work overlap in an eager framework: the larger of the two, smoothed.
-_OVERLAP: Final = 3.0
+OVERLAP: Final = 3.0
 #: Prefills that a new request waits for at a server that is busy with others: its own, half of another.
-_QUEUED_PREFILLS: Final = 1.5
+QUEUED_PREFILLS: Final = 1.5
 #: Chips without matrix units read rows one by one and pad nothing.
 _PADDING_KINDS: Final = ("hbm", "gddr", "amd", "other")
 #: Where a chip has no link of its own: PCIe 4.0 x16, one way.
@@ -113,12 +116,31 @@ def _over_http(load: Workload) -> bool:
 def log_prediction(at: Columns, values: Mapping[str, Array]) -> Array:
     """The logarithm of each run's metric, from the quantities on their scales, one value a run."""
     now = {name: QUANTITIES[name].number(value) for name, value in values.items()}
+    return np.asarray(np.log(metric(at, times_s(at, now))))
+
+
+def times_s(at: Columns, now: Mapping[str, Array]) -> dict[str, Array]:
+    """Seconds of each run's step and first pass, and of a request's first token and those after it.
+
+    Args:
+        at: the runs.
+        now: the quantities in their units, one value a run.
+    """
     step, first = pass_s(at, now, at.decode), pass_s(at, now, at.prefill)
     request = now["request_ms"] * _MS * at.answers_over_http
     one = first / at.batch
     busy = at.serving & (at.batch > 1)
-    ttft = np.where(busy, one * _QUEUED_PREFILLS, first) + request
-    tpot = step + np.where(busy, one * (at.batch - 1) / at.output_tokens, 0.0)
+    return {
+        "step": step,
+        "first": first,
+        "ttft": np.where(busy, one * QUEUED_PREFILLS, first) + request,
+        "tpot": step + np.where(busy, one * (at.batch - 1) / at.output_tokens, 0.0),
+    }
+
+
+def metric(at: Columns, times: Mapping[str, Array]) -> Array:
+    """Each run's metric in its own unit, from the times of ``times_s``."""
+    step, first, ttft, tpot = (times[name] for name in ("step", "first", "ttft", "tpot"))
     total = at.batch * at.output_tokens / (ttft + (at.output_tokens - 1) * tpot)
     choices: dict[str, Array] = {
         "decode_tok_s_per_user": 1 / step,
@@ -130,33 +152,43 @@ def log_prediction(at: Columns, values: Mapping[str, Array]) -> Array:
         "prefill_tok_s": at.batch * at.input_tokens / first,
         "ttft_ms": ttft / _MS,
     }
-    return np.log(np.select([at.metric == name for name in choices], list(choices.values())))
+    return np.asarray(np.select([at.metric == name for name in choices], list(choices.values())))
 
 
 def pass_s(at: Columns, now: Mapping[str, Array], work: Mapping[str, Array]) -> Array:
     """Seconds of one pass: the longer of bytes and FLOPs by kind of operator, links, and fixed costs."""
+    parts = parts_s(at, now, work)
+    fixed = parts["layers"] + parts["pass"]
+    busy = reduce(np.add, [seconds for name, seconds in parts.items() if name not in FIXED])
+    overlapped = (busy**OVERLAP + fixed**OVERLAP) ** (1 / OVERLAP)
+    return np.asarray(np.where(at.eager, overlapped, busy + fixed))
+
+
+def parts_s(at: Columns, now: Mapping[str, Array], work: Mapping[str, Array]) -> dict[str, Array]:
+    """The same pass by what takes its seconds; those of ``FIXED`` do not grow with bytes or FLOPs."""
     weights = now["weight_bandwidth"] * at.bandwidth
     tile = now["tile_tokens"] * at.pads
-    linear = np.maximum(
-        work["linear_bytes"] / weights,
-        (work["linear_flops"] + tile * work["padding_flops"]) / (now["compute"] * at.peak),
-    )
-    head = np.maximum(
-        work["head_bytes"] / weights,
-        (work["head_flops"] + tile * work["head_padding_flops"]) / (now["compute"] * at.wide_peak),
-    )
     cache = now["kv_bandwidth"] * at.bandwidth
-    attention = np.maximum(
-        work["kv_bytes"] / cache,
-        work["attention_flops"] / (now["attention_compute"] * now["compute"] * at.wide_peak),
-    )
-    scores = now["score_bytes"] * work["scores"] / cache
-    other = work["other_bytes"] / weights + work["logit_bytes"] / (now["sampling_gb_per_s"] * GB)
-    busy = linear + head + attention + scores + other + _link_s(at, now, work)
-    fixed = work["operators"] / OPERATORS_PER_LAYER * now["layer_us"] * _US
-    fixed = fixed + work["passes"] * now["step_us"] * _US
-    overlapped = (busy**_OVERLAP + fixed**_OVERLAP) ** (1 / _OVERLAP)
-    return np.asarray(np.where(at.eager, overlapped, busy + fixed))
+    return {
+        "linear": np.maximum(
+            work["linear_bytes"] / weights,
+            (work["linear_flops"] + tile * work["padding_flops"]) / (now["compute"] * at.peak),
+        ),
+        "head": np.maximum(
+            work["head_bytes"] / weights,
+            (work["head_flops"] + tile * work["head_padding_flops"]) / (now["compute"] * at.wide_peak),
+        ),
+        "attention": np.maximum(
+            work["kv_bytes"] / cache,
+            work["attention_flops"] / (now["attention_compute"] * now["compute"] * at.wide_peak),
+        ),
+        "scores": now["score_bytes"] * work["scores"] / cache,
+        "other": work["other_bytes"] / weights,
+        "sampling": work["logit_bytes"] / (now["sampling_gb_per_s"] * GB),
+        "link": _link_s(at, now, work),
+        "layers": work["operators"] / OPERATORS_PER_LAYER * now["layer_us"] * _US,
+        "pass": work["passes"] * now["step_us"] * _US,
+    }
 
 
 def _link_s(at: Columns, now: Mapping[str, Array], work: Mapping[str, Array]) -> Array:

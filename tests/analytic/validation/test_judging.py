@@ -8,6 +8,7 @@ import pytest
 from core.analytic.datasheet import priors
 from core.analytic.prediction_range import half_widths
 from core.analytic.validation.fitting import design, fit
+from core.analytic.validation.judged import judged_runs
 from core.analytic.validation.judging import (
     GROUPS,
     Judgement,
@@ -95,6 +96,20 @@ def test_what_is_kept_is_what_the_fit_gives(loads: list[Workload], judgement: Ju
     assert np.median(moved) < 0.01
     residuals = regimes(judgement)
     assert set(half_widths()) == set(residuals)
+
+
+def test_the_kept_rows_are_what_judging_gives(judgement: Judgement) -> None:
+    """A stale file is found here: after a change of rows, sheets or arithmetic, ``validate --write``."""
+    kept = judged_runs()
+    assert [row.run.id for row in kept] == [run.id for run in judgement.runs]
+    assert [row.predicted for row in kept] == pytest.approx(judgement.predicted, rel=2e-3)
+    widths = np.log([row.high / row.predicted for row in kept])
+    assert widths == pytest.approx(judgement.half_widths, rel=0.02)
+    assert [row.batch for row in kept] == pytest.approx([load.batch for load in judgement.loads])
+    assert [row.format for row in kept] == [load.setting.format for load in judgement.loads]
+    for name, numbers in judgement.quantities.items():
+        assert [row.quantities[name] for row in kept] == pytest.approx(numbers, rel=0.02), name
+    assert np.mean([row.in_range for row in kept]) == pytest.approx(judgement.covered.mean(), abs=0.01)
 
 
 def test_assets_are_written_with_their_origin(

@@ -13,6 +13,7 @@ it beside the control; the command line prints it on standard error and exits wi
     |-- RequestError     a generation request outside its limits
     |-- RecordError      a saved record that is truncated or was edited
     |-- AnswerError      a typed answer that cannot be read as a number
+    |-- EndpointError    a server that cannot be reached, or does not answer as it must
     `-- JobError         a measurement that was cancelled, ran out of time or memory, or died
 """
 
@@ -47,6 +48,10 @@ class RecordError(UserError):
 
 class AnswerError(UserError):
     """A typed answer that cannot be read as a number."""
+
+
+class EndpointError(UserError):
+    """A server that cannot be reached, or that does not answer as it must."""
 
 
 class JobError(UserError):

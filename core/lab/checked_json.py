@@ -61,7 +61,7 @@ class Reader:
     """
 
     def __init__(self, data: object, what: str, path: str = "") -> None:
-        self._what, self._path = what, path
+        self.what, self._path = what, path
         if not isinstance(data, dict):
             self.refuse(path or "its top", "an object")
         self.data: dict[str, Any] = data
@@ -73,7 +73,7 @@ class Reader:
             RecordError: always.
         """
         raise RecordError(
-            f"{self._what} must have {needed} at {name!r}; this one does not. It was made by another "
+            f"{self.what} must have {needed} at {name!r}; this one does not. It was made by another "
             "version or was changed: save it again from the app."
         )
 
@@ -127,12 +127,12 @@ class Reader:
 
     def inner(self, name: str) -> Reader:
         """A nested object."""
-        return Reader(self._get(name), self._what, self._at(name))
+        return Reader(self._get(name), self.what, self._at(name))
 
     def objects(self, name: str) -> tuple[Reader, ...]:
         """A list of objects."""
         return tuple(
-            Reader(value, self._what, f"{self._at(name)}.{index}")
+            Reader(value, self.what, f"{self._at(name)}.{index}")
             for index, value in enumerate(self._list(name))
         )
 

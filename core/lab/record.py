@@ -7,7 +7,6 @@ record that was changed by hand no longer adds up, and is refused with a sentenc
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from core.lab.predict import Prediction, mbu
 from core.lab.record_checks import contradiction
 from core.lab.record_parts import DEFINITIONS, HostRecord, LoadRecord, Measured
 from core.lab.request import RunRequest
+from core.lab.sealed_json import check_seal, sealed
 from core.lab.step_json import step_from_json, step_to_json
 from core.lab.timing import Spread, spread
 from core.storage import write_atomically
@@ -140,8 +140,7 @@ class RunRecord:
             "summary": self.summary(),
             "definitions": DEFINITIONS,
         }
-        plain: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
-        return {**plain, "checksum": _checksum(plain)}
+        return sealed(content)
 
     @classmethod
     def from_json(cls, data: object) -> RunRecord:
@@ -153,7 +152,7 @@ class RunRecord:
         reader = Reader(data, _WHAT)
         reader.text("schema", (SCHEMA,))
         reader.whole("version", VERSION, VERSION)
-        _check_checksum(reader)
+        check_seal(reader)
         record = _read(reader)
         _check_sums(record, reader)
         return record
@@ -199,20 +198,6 @@ def load(path: Path) -> RunRecord:
         raise RecordError(
             f"A record must be a file that can be read; {path} cannot ({error.strerror}). Check its name."
         ) from error
-
-
-def _checksum(content: dict[str, Any]) -> str:
-    text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _check_checksum(reader: Reader) -> None:
-    content = {name: value for name, value in reader.data.items() if name != "checksum"}
-    if reader.text("checksum") != _checksum(content):
-        raise RecordError(
-            "A run record must be as the app saved it; this one was changed since (its checksum differs), "
-            "so its numbers cannot be trusted. Load the file that was saved."
-        )
 
 
 def _read(reader: Reader) -> RunRecord:

@@ -17,7 +17,7 @@ def sealed(content: dict[str, Any]) -> dict[str, Any]:
     [1, 2]
     """
     plain: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
-    return {**plain, "checksum": _checksum(plain)}
+    return {**plain, "checksum": checksum(plain)}
 
 
 def check_seal(reader: Reader) -> None:
@@ -27,13 +27,14 @@ def check_seal(reader: Reader) -> None:
         RecordError: it has no checksum, or that of another content.
     """
     content = {name: value for name, value in reader.data.items() if name != "checksum"}
-    if reader.text("checksum") != _checksum(content):
+    if reader.text("checksum") != checksum(content):
         raise RecordError(
             f"{reader.what} must be as the app saved it; this one was changed since (its checksum differs), "
             "so its numbers cannot be trusted. Load the file that was saved."
         )
 
 
-def _checksum(content: dict[str, Any]) -> str:
+def checksum(content: dict[str, Any]) -> str:
+    """The SHA-256 of plain JSON, whatever the order of its names."""
     text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from core.errors import RecordError
-from core.lab.record import MOST_BYTES, RunRecord, _checksum, dumps, load, loads, save
+from core.lab.record import MOST_BYTES, RunRecord, dumps, load, loads, save
+from core.lab.sealed_json import checksum
 from tests.lab.examples import record
 
 
@@ -19,7 +20,7 @@ def edited(change: Callable[[dict[str, Any]], None], *, resealed: bool) -> str:
     change(data)
     if resealed:
         del data["checksum"]
-        data["checksum"] = _checksum(data)
+        data["checksum"] = checksum(data)
     return json.dumps(data)
 
 

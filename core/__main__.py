@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, str]] = {
     "serve": "replay a trace of requests with the engine, beside the simulator",
     "split": "run a model split over processes, and hold it against one process",
     "quality": "what each number format loses, and how fast it is on this machine",
+    "endpoint": "measure a server of your own over HTTP, beside its prediction",
     "bench": "calibrate this machine, predict, measure and compare",
     "validate": "hold the predictor against published measurements",
     "search": "chips, formats and plans for a model, ranked",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from core.errors import RecordError
+from core.commands.output import check_writable
 from core.lab import bench
 from core.lab.client import LabClient
 from core.lab.request import DEVICES
@@ -34,7 +32,7 @@ def run(args: Namespace) -> dict[str, Any]:
         RecordError: the file to write cannot be written; found out before anything is measured.
     """
     if args.out:
-        _check_writable(args.out)
+        check_writable(args.out)
     with closing(LabClient(bench.LIMITS)) as lab:
         bench.wait_until_ready(lab, args.device)
         calibrate = bench.calibrate_quickly if args.quick else bench.calibrate
@@ -55,19 +53,6 @@ def run(args: Namespace) -> dict[str, Any]:
         except OSError as problem:  # the disk filled up since; the answer is still printed
             _say(f"{args.out} could not be written ({problem.strerror}); the answer follows")
     return result
-
-
-def _check_writable(out: Path) -> None:
-    try:
-        if out.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "it is a directory")
-        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}."):
-            pass
-    except OSError as problem:
-        raise RecordError(
-            f"--out must name a file in a folder that can be written; {str(out)[:200]!r} cannot be "
-            f"({problem.strerror}). Choose another."
-        ) from None
 
 
 def render(result: dict[str, Any]) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
+import tempfile
+from pathlib import Path
 from typing import Final
 
 from core.catalog.plain_text import plain_text
+from core.errors import RecordError
 
 #: What a shell reports of a program whose reader went away: 128 and the number of SIGPIPE.
 READER_LEFT: Final = 141
@@ -60,6 +64,24 @@ def complain(sentence: str) -> None:
     """Write one sentence to standard error; what it quotes cannot break the line or move the cursor."""
     with contextlib.suppress(OSError):  # nobody listens
         print(plain_text(sentence, _LONGEST_SENTENCE), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def check_writable(out: Path) -> None:
+    """Find out whether ``--out`` can be written, before anything is measured for it.
+
+    Raises:
+        RecordError: it cannot.
+    """
+    try:
+        if out.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a directory")
+        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}."):
+            pass
+    except OSError as problem:
+        raise RecordError(
+            f"--out must name a file in a folder that can be written; {str(out)[:200]!r} cannot be "
+            f"({problem.strerror}). Choose another."
+        ) from None
 
 
 def _send_nowhere() -> None:

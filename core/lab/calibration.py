@@ -16,8 +16,11 @@ from typing import Any, Final, Literal
 from core.analytic.machine import Machine, Rate
 from core.analytic.table import Kind
 from core.catalog.accelerator import THIS_COMPUTER
+from core.catalog.formats import STORAGE_FORMATS
 from core.lab.checked_json import Reader, utc_time
-from core.lab.pace import Pace
+from core.lab.pace import NO_WAIT, Pace
+from core.lab.reach import FORMER_REACH, Reach
+from core.units import FLOPS_PER_MAC
 
 SCHEMA: Final = "llm-inference-lab/calibration"
 VERSION: Final = 3
@@ -33,6 +36,8 @@ _KINDS: Final[tuple[Kind, ...]] = (
     "sample",
 )
 _POSITIVE: Final = 1e-12
+#: So many weights tell what one takes, its part of the scales included.
+_WEIGHTS: Final = 4096
 #: Kinds whose calls on few rows wait for memory to deliver what they read.
 READING_KINDS: Final[frozenset[Kind]] = frozenset({"linear", "attention"})
 
@@ -113,6 +118,7 @@ class Calibration:
             beside each run, so that the two can be compared.
         peak_flops_per_s: the best matrix product by compute format.
         rates: one for each kind and format. step_fixed_s: of a step besides its operators.
+        reach: the largest that was timed; beyond it a prediction is less certain.
         noisy: why the numbers deserve less trust; empty on a quiet host.
     """
 
@@ -128,6 +134,7 @@ class Calibration:
     rates: tuple[MeasuredRate, ...]
     step_fixed_s: float
     noisy: tuple[str, ...] = ()
+    reach: Reach = FORMER_REACH
 
     @property
     def id(self) -> str:
@@ -215,6 +222,7 @@ class Calibration:
             rates=tuple(_measured_rate(item) for item in reader.objects("rates")),
             step_fixed_s=reader.number("step_fixed_s", 0, 10),
             noisy=reader.texts("noisy"),
+            reach=Reach.from_reader(reader.inner("reach")) if "reach" in reader.data else FORMER_REACH,
         )
         if not calibration.bandwidths:
             reader.refuse("bandwidths", "at least one working set")
@@ -228,11 +236,27 @@ def _at_pace(row: MeasuredRate, then: Pace, now: Pace) -> MeasuredRate:
     rate = row.rate
     byte_s = then.seconds_at(now, 1 / rate.bytes_per_s, 1.0 if row.kind in READING_KINDS else 0.0)
     factor = 1 / (byte_s * rate.bytes_per_s)
-    # A single row waits for its bytes; its FLOP/s are what those bytes allow.
-    flops = tuple(f * factor if n == 1 else f for n, f in zip(rate.rows, rate.flops_per_s, strict=True))
+    flops = tuple(
+        f * (factor if n == 1 else _few_rows_factor(row, n, f, then, now))
+        for n, f in zip(rate.rows, rate.flops_per_s, strict=True)
+    )
     slower = now.call_s / then.call_s
     fixed_s = rate.fixed_s * (math.sqrt(slower) if row.kind in READING_KINDS else slower)
     return replace(row, rate=replace(rate, fixed_s=fixed_s, bytes_per_s=1 / byte_s, flops_per_s=flops))
+
+
+def _few_rows_factor(row: MeasuredRate, rows: float, flops_per_s: float, then: Pace, now: Pace) -> float:
+    """How much faster a product of several rows is at another pace.
+
+    Of few rows it still waits for its weights, as a single row does; of many it does not.
+    """
+    form = STORAGE_FORMATS.get(row.format)
+    if row.kind != "linear" or form is None:
+        return 1.0
+    byte_s = FLOPS_PER_MAC * rows * _WEIGHTS / (flops_per_s * float(form.vector_bytes(_WEIGHTS)))
+    if then.share_read(byte_s, 1.0) < NO_WAIT:
+        return 1.0
+    return byte_s / then.seconds_at(now, byte_s, 1.0)
 
 
 def _fingerprint(reader: Reader) -> Fingerprint:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from core.analytic.machine import Rate
 from core.analytic.table import Kind
 from core.lab.calibration import READING_KINDS, MeasuredRate
-from core.lab.pace import Pace
+from core.lab.pace import NO_WAIT, Pace
 
 #: A rate that never limits: where nothing is moved, or where more bytes took no more time.
 UNLIMITED: Final = 1e15
@@ -63,9 +63,9 @@ class Sample:
 
 
 def at_pace(sample: Sample, now: Pace) -> Sample:
-    """What the sample would have been at another pace; the arithmetic of many rows stays as it was."""
+    """What the sample would have been at another pace; arithmetic that hides its reading stays as it was."""
     reads = sample.kind in READING_KINDS
-    if reads and sample.rows > 1:
+    if reads and sample.rows > 1 and sample.pace.share_read(sample.seconds, sample.num_bytes) < NO_WAIT:
         return sample
     seconds = sample.pace.seconds_at(now, sample.seconds, sample.num_bytes if reads else 0.0)
     return replace(sample, seconds=seconds, pace=now)
@@ -130,7 +130,7 @@ def _by_operator(samples: Sequence[Sample], products: dict[str, MeasuredRate]) -
     for (operator, name), group in _grouped(samples, lambda s: (s.operator, s.format)).items():
         shared_s = products[name].rate.fixed_s if name in products else None
         if operator == HEAD:
-            fitted = _fit_slope(group, shared_s or 0.0)
+            fitted = _fit_head(group, shared_s or 0.0)
         else:
             fitted = _fit(group, shared_s if group[0].kind == "linear" else None)
         rows.append(replace(fitted, format=name, operator=operator))
@@ -167,6 +167,14 @@ def _fit_slope(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
     flops = sum(sample.flops for sample in samples)
     rate = Rate(fixed_s, bytes_per_s, (1.0,), (flops / left_s if flops else UNLIMITED,))
     return _rate(samples, rate)
+
+
+def _fit_head(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
+    """The head comes in one size: its fixed cost is that of other products, its FLOP/s are by rows."""
+    bytes_per_s = _slope([sample for sample in samples if sample.rows == 1] or samples, fixed_s)
+    by_rows = sorted(_grouped(samples, lambda s: s.rows).items())
+    flops_per_s = tuple(_flops_per_s(group, fixed_s, bytes_per_s) for _, group in by_rows)
+    return _rate(samples, Rate(fixed_s, bytes_per_s, tuple(float(rows) for rows, _ in by_rows), flops_per_s))
 
 
 def _rate(samples: Sequence[Sample], rate: Rate) -> MeasuredRate:

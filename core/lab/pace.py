@@ -50,11 +50,15 @@ class Pace:
         slower_calls = other.call_s / self.call_s
         if not read_bytes:
             return seconds * slower_calls
-        reads = min(1.0, read_bytes / self.read_bytes_per_s / seconds)
+        reads = self.share_read(seconds, read_bytes)
         follows = max(0.0, (reads - NO_WAIT) / (1 - NO_WAIT))
         slower_reading = self.read_bytes_per_s / other.read_bytes_per_s
         expected_s = seconds * (follows * slower_reading + (1 - follows) * math.sqrt(slower_calls))
         return max(expected_s, reads * seconds * slower_reading)
+
+    def share_read(self, seconds: float, read_bytes: float) -> float:
+        """The part of the speed of memory at which something reads, at most 1."""
+        return min(1.0, read_bytes / self.read_bytes_per_s / seconds)
 
     def towards(self, other: Pace) -> Pace:
         """The other pace, or the farthest towards it that is still followed."""

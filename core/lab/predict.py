@@ -6,7 +6,8 @@ The machine comes from a calibration that never saw the run. The prompt is read 
 * with a cache, later step k computes 1 new token at context ``prompt + k``;
 * without, it computes all ``prompt + k`` tokens again.
 
-``TTFT`` is the sum of the prefill steps, ``TPOT`` the mean of the later ones.
+``TTFT`` is the sum of the prefill steps, ``TPOT`` the mean of the later ones. Requests that arrive together
+share every step, their prompts the first.
 """
 
 from __future__ import annotations
@@ -23,12 +24,11 @@ from core.analytic.machine import Machine
 from core.analytic.memory import activation_bytes
 from core.analytic.operators import operators
 from core.analytic.params import stored_bytes
-from core.analytic.step_record import PREFILL_TOKENS
 from core.analytic.table import Operators
 from core.catalog.model import ModelSpec
-from core.errors import RequestError
 from core.lab.checked_json import Reader
 from core.lab.request import RunRequest
+from core.lab.run_shape import RunShape
 
 #: What a run's bytes do in the memory of the device: weights kept, cache at its fullest, activations.
 _MEMORY: Final = ("weights_bytes", "kv_bytes", "activation_bytes")
@@ -170,57 +170,49 @@ def predict(request: RunRequest, prompt_tokens: int, model: ModelSpec, machine: 
         RequestError: the prompt and the answer do not fit the model's context.
         FormatError: the machine has no rate for the format.
     """
-    check_length(request, prompt_tokens, model)
     cached = request.cache != "none"
-    reads = np.array(_pieces(prompt_tokens) if cached else [prompt_tokens])
-    prefill = _table(request, model, reads, reads.cumsum())
-    contexts = np.arange(prompt_tokens + 1, prompt_tokens + request.max_tokens)
+    shape = RunShape(request.weights, request.kv, cached, 1, prompt_tokens, request.max_tokens)
+    return predict_shape(shape, model, machine)
+
+
+def predict_shape(shape: RunShape, model: ModelSpec, machine: Machine) -> Prediction:
+    """Predict every step of equal requests that arrive together; see ``predict``.
+
+    Raises:
+        RequestError: the requests do not fit the model's context, or their prompts one step.
+        FormatError: the machine has no rate for the format.
+    """
+    shape.check(model)
+    reads = np.array(shape.pieces)
+    prefill = _table(shape, model, reads, reads.cumsum())
+    contexts = np.arange(shape.prompt_tokens + 1, shape.prompt_tokens + shape.new_tokens)
     decode = None
     if len(contexts):
-        decode = _table(request, model, np.ones_like(contexts) if cached else contexts, contexts)
-    last = prompt_tokens + request.max_tokens - 1
+        decode = _table(shape, model, np.ones_like(contexts) if shape.cached else contexts, contexts)
+    last = shape.prompt_tokens + shape.new_tokens - 1
     return Prediction(
-        prompt_tokens=prompt_tokens,
+        prompt_tokens=shape.prompt_tokens,
         prefill_step_s=_step_s(prefill, machine),
         decode_step_s=() if decode is None else _step_s(decode, machine),
         prefill=_phase(prefill, machine, len(reads)),
         decode=None if decode is None else _phase(decode, machine, 1),
         memory={
-            "weights_bytes": float(stored_bytes(model, request.weights)),
-            "kv_bytes": float(cache_bytes(model, request.kv, 1, last)) if cached else 0.0,
+            "weights_bytes": float(stored_bytes(model, shape.weights)),
+            "kv_bytes": float(cache_bytes(model, shape.kv, shape.batch, last)) if shape.cached else 0.0,
             "activation_bytes": float(activation_bytes(prefill).max()),
         },
         bandwidth_bytes_per_s=machine.bandwidth_bytes_per_s,
     )
 
 
-def _pieces(prompt_tokens: int) -> list[int]:
-    """How many prompt tokens each prefill step reads."""
-    whole, rest = divmod(prompt_tokens, PREFILL_TOKENS)
-    return [PREFILL_TOKENS] * whole + [rest] * (rest > 0)
-
-
-def check_length(request: RunRequest, prompt_tokens: int, model: ModelSpec) -> None:
-    """Check that the prompt and the answer fit the model's context.
-
-    Raises:
-        RequestError: they do not, or the prompt has no token.
-    """
-    if prompt_tokens < 1:
-        raise RequestError("The prompt must have a token or more; this one has none. Type a few words.")
-    needed = prompt_tokens + request.max_tokens
-    if needed > model.max_context:
-        raise RequestError(
-            f"{model.name} has a context of {model.max_context:,} tokens; {prompt_tokens:,} of the prompt "
-            f"and {request.max_tokens:,} new ones are {needed:,}. Shorten the prompt or ask for less."
-        )
-
-
-def _table(
-    request: RunRequest, model: ModelSpec, new_tokens: NDArray[Any], context: NDArray[Any]
-) -> Operators:
+def _table(shape: RunShape, model: ModelSpec, new_tokens: NDArray[Any], context: NDArray[Any]) -> Operators:
     return operators(
-        model, batch=1, new_tokens=new_tokens, context=context, weights=request.weights, kv=request.kv
+        model,
+        batch=shape.batch,
+        new_tokens=new_tokens,
+        context=context,
+        weights=shape.weights,
+        kv=shape.kv,
     )
 
 

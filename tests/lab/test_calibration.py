@@ -140,8 +140,18 @@ def test_what_was_measured_beside_the_same_weights_comes_first() -> None:
 
 def with_linear_at(bytes_per_s: float) -> Calibration:
     """A machine that reads 30 GB/s, with one product that reads so fast."""
-    rate = Rate(5e-6, bytes_per_s, (1.0, 16.0), (40e9, 300e9))
+    rate = Rate(5e-6, bytes_per_s, (1.0, 512.0), (40e9, 300e9))
     return replace(calibration(), rates=(replace(calibration().rates[0], kind="linear", rate=rate),))
+
+
+@pytest.mark.parametrize(("flops_per_s", "slower"), [(60e9, 1.5), (40e9, 1.0)])
+def test_a_product_of_few_rows_follows_memory_where_it_waits_for_it(flops_per_s: float, slower: float) -> None:
+    """Two rows of bf16 at 60 GFLOP/s read 30 GB/s of weights, all that there is; at 40 they do not wait."""
+    rate = Rate(5e-6, 30e9, (1.0, 2.0), (30e9, flops_per_s))
+    row = replace(calibration().rates[0], kind="linear", format="bf16", rate=rate)
+    then = replace(calibration(), rates=(row,))
+    (after,) = then.at_pace(replace(then.pace, read_bytes_per_s=20 * GB)).rates
+    assert after.rate.flops_per_s == pytest.approx((30e9 / 1.5, flops_per_s / slower))
 
 
 @pytest.mark.parametrize(("reads", "slower"), [(30e9, 1.5), (15e9, 1.0), (25.5e9, 1.275), (21e9, 1.05)])

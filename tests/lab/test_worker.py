@@ -29,9 +29,10 @@ from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
 from core.lab.worker import calibrate as calibrate_module
 from core.lab.worker import threads, work
-from core.lab.worker.calibrate import FORMATS_RUN, FULL, QUICK, STORED, Effort, calibrate
+from core.lab.worker.calibrate import FORMATS_RUN, STORED, calibrate
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe
+from core.lab.worker.effort import FULL, QUICK, Effort
 from core.lab.worker.engines import EngineShelf, check_model
 from core.lab.worker.loop import JobContext, Outbox, StopRequestedError
 from core.lab.worker.run_job import Bench, run
@@ -42,7 +43,7 @@ from tests.lab.examples import calibration, measured_rate
 
 pytestmark = pytest.mark.torch
 
-TINY = Effort("quick", 1, (16, 64), 3, (4, 32), 1, (64,), 128, 2, 2)
+TINY = Effort("quick", 1, (16, 64), 3, ((2, 16),), (4, 32), 1, (64,), 128, 2, 2)
 SMALL = replace(calibration_spec(1), hidden_size=256, vocab_size=1024)
 REQUEST = RunRequest(prompt="Hello", weights="bf16", max_tokens=6, raw=True)
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final
 
 import torch
 
@@ -24,12 +24,14 @@ from core.lab.calibration_file import fingerprint
 from core.lab.fit import Sample, at_pace, fit_rates, merged, scaled
 from core.lab.host import LoadProbe
 from core.lab.pace import Pace
+from core.lab.reach import Reach, largest_matrix
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe, peak_flops_per_s
+from core.lab.worker.effort import Effort
 from core.lab.worker.loop import Report
 from core.lab.worker.machine_info import device_memory_bytes, device_name
-from core.lab.worker.operator_clock import OperatorClock
+from core.lab.worker.operator_clock import OperatorClock, PassShape
 from core.lab.worker.threads import choose_threads
 
 PHASE: Final = "calibrating"
@@ -47,45 +49,6 @@ _WARMING: Final = 4
 _MOST_CLOCK: Final = 0.9
 #: A calibration whose samples scatter by more than this is noisy.
 _MOST_SPREAD: Final = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much is measured.
-
-    Attributes:
-        pairs: of narrow and wide layers in the calibration model. decode_contexts, decode_repeats: of
-            single-token passes. prefill_tokens, prefill_repeats: of passes of many tokens through two
-            layers. long_tokens: of passes through a single layer, for attention's sake.
-        matrix_size, matrix_repeats: of the largest matrix product.
-        rounds: how often all formats take their turn, so that a slow minute falls on all of them.
-    """
-
-    depth: Literal["quick", "full"]
-    pairs: int
-    decode_contexts: tuple[int, ...]
-    decode_repeats: int
-    prefill_tokens: tuple[int, ...]
-    prefill_repeats: int
-    long_tokens: tuple[int, ...]
-    matrix_size: int
-    matrix_repeats: int
-    rounds: int
-
-
-QUICK: Final = Effort("quick", 5, (32, 512, 2048), 10, (4, 16, 64, 256), 2, (512, 1024), 1024, 5, 1)
-FULL: Final = Effort(
-    "full",
-    5,
-    (32, 512, 2048),
-    7,
-    (2, 4, 8, 16, 64, 256, 512),
-    2,
-    (768, 1024, 2048),
-    2048,
-    8,
-    3,
-)
 
 
 def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) -> Calibration:
@@ -129,6 +92,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         peak_flops_per_s=peaks,
         rates=rates,
         step_fixed_s=step_fixed_s,
+        reach=_reach(effort),
         noisy=tuple(load.stop().reasons() + _scatter(rates)),
     )
 
@@ -207,6 +171,15 @@ class _Turn:
     checks: list[Pace]
 
 
+def _reach(effort: Effort) -> Reach:
+    return Reach(
+        batch=max(batch for batch, _ in effort.batches),
+        context_tokens=max(*effort.decode_contexts, *effort.long_tokens),
+        prefill_tokens=max(*effort.prefill_tokens, *effort.long_tokens),
+        matrix_elements=largest_matrix(calibration_spec(effort.pairs)),
+    )
+
+
 def _usual(checks: list[Pace]) -> Pace:
     return Pace(
         statistics.median(check.read_bytes_per_s for check in checks),
@@ -235,17 +208,18 @@ def _measure(engine: Engine, effort: Effort, memory: MemoryProbe, progress: Call
     every = _every_layer(engine, memory)
     pair, narrow = (OperatorClock(engine, some, memory.empty_caches) for some in ((0, 1), (0,)))
     passes = [
-        *((every, 1, context, effort.decode_repeats) for context in effort.decode_contexts),
-        *((pair, tokens, tokens, effort.prefill_repeats) for tokens in effort.prefill_tokens),
-        *((narrow, tokens, tokens, effort.prefill_repeats) for tokens in effort.long_tokens),
+        *((every, PassShape(1, context), effort.decode_repeats) for context in effort.decode_contexts),
+        *((every, PassShape(1, context, batch), effort.decode_repeats) for batch, context in effort.batches),
+        *((pair, PassShape(tokens, tokens), effort.prefill_repeats) for tokens in effort.prefill_tokens),
+        *((narrow, PassShape(tokens, tokens), effort.prefill_repeats) for tokens in effort.long_tokens),
     ]
     samples: list[Sample] = []
     checks: list[Pace] = []
-    for index, (clock, new_tokens, context, repeats) in enumerate(passes):
+    for index, (clock, one, repeats) in enumerate(passes):
         progress((1 + index) / (2 + len(passes)))
-        if new_tokens == 1:
+        if one.new_tokens == 1:
             checks.append(memory.pace())
-        samples += clock.samples(new_tokens, context, repeats, checks[-1])
+        samples += clock.samples(one, repeats, checks[-1])
     checks.append(memory.pace())
     for kv in OTHER_CACHES.get(engine.weights, ()):
         samples += _of_another_cache(engine.with_cache(kv), effort, memory, checks[-1])
@@ -263,8 +237,11 @@ def _of_another_cache(engine: Engine, effort: Effort, memory: MemoryProbe, pace:
     narrow = OperatorClock(engine, (0,), memory.empty_caches)
     shortest, *_, longest = effort.decode_contexts
     samples = [
-        *(every.samples(1, context, effort.decode_repeats // 2 + 1, pace) for context in (shortest, longest)),
-        *(narrow.samples(n, n, effort.prefill_repeats, pace) for n in effort.long_tokens[-1:]),
+        *(
+            every.samples(PassShape(1, context), effort.decode_repeats // 2 + 1, pace)
+            for context in (shortest, longest)
+        ),
+        *(narrow.samples(PassShape(n, n), effort.prefill_repeats, pace) for n in effort.long_tokens[-1:]),
     ]
     return [sample for group in samples for sample in group if sample.operator in _OF_THE_CACHE]
 
@@ -273,9 +250,10 @@ def _step(engine: Engine, effort: Effort, pace: Pace) -> _Step:
     """A step as it runs in a generation beside its operators, both with caches as they are."""
     clock = OperatorClock(engine, range(engine.spec.num_layers))
     context, repeats = effort.decode_contexts[0], effort.decode_repeats
-    clock_s = spread(clock.clock_costs(1, context, repeats)).median_s
+    one = PassShape(1, context)
+    clock_s = spread(clock.clock_costs(one, repeats)).median_s
     # The last sample is the choice from a part of the logits, which no step makes.
-    samples = clock.samples(1, context, repeats, pace)[:-1]
+    samples = clock.samples(one, repeats, pace)[:-1]
     whole = spread(engine.measure_steps(context, steps=repeats))
     calls = tuple((sample.operator, sample.format) for sample in samples)
     return _Step(whole.median_s, sum(sample.seconds for sample in samples), calls, clock_s, pace)

@@ -22,6 +22,7 @@ from core.engine.batch import Batch, Sequence
 from core.engine.clock import synchronise
 from core.engine.engine import Engine
 from core.engine.measure import clocked
+from core.engine.pages import PageTable
 from core.engine.runner import make_runner, native_part
 from core.engine.sampling import Sampler, Sampling
 from core.engine.transformer import Pass
@@ -39,6 +40,15 @@ _PARTS: Final = 8
 _LAYERS: Final = 2
 #: The choice of the token, from all of the logits and from a part of them.
 _CHOICES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PassShape:
+    """One forward pass of equal sequences: new tokens of each, at a context of each."""
+
+    new_tokens: int
+    context: int
+    batch: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +98,25 @@ class OperatorClock:
             _Timed(None, "sample", self._sample_part, 1 / _PARTS),
         ]
 
-    def samples(self, new_tokens: int, context: int, repeats: int, pace: Pace) -> list[Sample]:
-        """Time ``repeats`` passes of ``new_tokens`` tokens at a context, one sample an operator.
+    def samples(self, one: PassShape, repeats: int, pace: Pace) -> list[Sample]:
+        """Time ``repeats`` equal passes, one sample an operator.
 
         What works on the last token alone is sampled where that is the only one. ``pace`` is the machine's
         right before.
         """
         deadline = time.perf_counter() + _PATIENCE_S
-        warm_up(lambda: sum(self._pass(new_tokens, context)), _MOST_WARM_UP)
+        warm_up(lambda: sum(self._pass(one)), _MOST_WARM_UP)
         passes: list[list[float]] = []
         while len(passes) < repeats and (len(passes) < _LEAST_PASSES or time.perf_counter() < deadline):
-            passes.append(self._pass(new_tokens, context))
+            passes.append(self._pass(one))
         tables: dict[Layer | None, Operators] = {}
         samples = []
         for index, (timed, seconds) in enumerate(zip(self._timed, zip(*passes, strict=True), strict=True)):
             if index == 0 or _LAYERS <= index < _LAYERS + self._warming:
                 continue
             if timed.layer not in tables:
-                tables[timed.layer] = self._table(timed.layer, new_tokens, context)
-            if new_tokens == 1 or timed.name not in _LAST_TOKEN:
+                tables[timed.layer] = self._table(timed.layer, one)
+            if one.new_tokens == 1 or timed.name not in _LAST_TOKEN:
                 sample = _sample(tables[timed.layer], timed, seconds, pace, self._engine.weights)
                 samples.append(sample)
         return samples
@@ -117,17 +127,17 @@ class OperatorClock:
     def _sample_part(self, values: Pass) -> None:
         self._sampler.choose(values.logits[:, : values.logits.shape[1] // _PARTS]).tolist()
 
-    def clock_costs(self, new_tokens: int, context: int, repeats: int) -> list[float]:
+    def clock_costs(self, one: PassShape, repeats: int) -> list[float]:
         """Seconds that timing adds to each operator, from passes with and without a clock in turn."""
         costs_s = []
         for _ in range(repeats):
-            clocked_s = sum(self._pass(new_tokens, context))
-            costs_s.append((clocked_s - self._plain_pass(new_tokens, context)) / len(self._timed))
+            clocked_s = sum(self._pass(one))
+            costs_s.append((clocked_s - self._plain_pass(one)) / len(self._timed))
         return costs_s
 
     @torch.inference_mode()
-    def _plain_pass(self, new_tokens: int, context: int) -> float:
-        values = self._values(new_tokens, context)
+    def _plain_pass(self, one: PassShape) -> float:
+        values = self._values(one)
         step = native_part(self._runner, values)
         self._before_each()
         synchronise(self._engine.device)
@@ -142,15 +152,19 @@ class OperatorClock:
         synchronise(self._engine.device)
         return time.perf_counter() - before
 
-    def _values(self, new_tokens: int, context: int) -> Pass:
+    def _values(self, one: PassShape) -> Pass:
         engine = self._engine
-        tokens = [(7 * index + 11) % 256 for index in range(context)]
-        plan = [(Sequence(tokens, num_cached=context - new_tokens), new_tokens)]
-        return Pass(Batch.build(plan, engine.device), engine.reserve(context))
+        tokens = [(7 * index + 11) % 256 for index in range(one.context)]
+        plan = []
+        for index in range(one.batch):
+            place = PageTable(one.context, [index])  # a page each, as a cache in one piece has
+            sequence = Sequence(tokens, num_cached=one.context - one.new_tokens, table=place)
+            plan.append((sequence, one.new_tokens))
+        return Pass(Batch.build(plan, engine.device), engine.reserve(one.batch * one.context))
 
     @torch.inference_mode()
-    def _pass(self, new_tokens: int, context: int) -> list[float]:
-        values = self._values(new_tokens, context)
+    def _pass(self, one: PassShape) -> list[float]:
+        values = self._values(one)
         step = native_part(self._runner, values)
         self._before_each()
         if step is None:
@@ -164,12 +178,16 @@ class OperatorClock:
         operators = ((timed.name, timed.run) for timed in some)
         return [seconds for _, seconds in clocked(operators, values, self._engine.device)]
 
-    def _table(self, layer: Layer | None, new_tokens: int, context: int) -> Operators:
+    def _table(self, layer: Layer | None, one: PassShape) -> Operators:
         """The operator table of one pass through a single layer of this kind."""
         engine = self._engine
-        one = replace(engine.spec, layers=(layer or engine.spec.layers[0],))
         return operators(
-            one, batch=1, new_tokens=new_tokens, context=context, weights=engine.weights, kv=engine.kv
+            replace(engine.spec, layers=(layer or engine.spec.layers[0],)),
+            batch=one.batch,
+            new_tokens=one.new_tokens,
+            context=one.context,
+            weights=engine.weights,
+            kv=engine.kv,
         )
 
 

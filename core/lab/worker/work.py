@@ -20,8 +20,9 @@ from core.lab.calibration import Calibration
 from core.lab.host import LoadProbe, physical_cores
 from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX, RunRequest
 from core.lab.worker import machine_info
-from core.lab.worker.calibrate import FULL, QUICK, Effort, calibrate
+from core.lab.worker.calibrate import calibrate
 from core.lab.worker.ceilings import MemoryProbe
+from core.lab.worker.effort import FULL, QUICK, Effort
 from core.lab.worker.engines import EngineShelf, settle
 from core.lab.worker.experiments import EXPERIMENTS, Experimenter
 from core.lab.worker.loop import OUT_OF_MEMORY, JobContext, Report

@@ -1,0 +1,60 @@
+"""How much a calibration measures: a quick one before a machine's first run, and a full one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured.
+
+    Attributes:
+        pairs: of narrow and wide layers in the calibration model. decode_contexts, decode_repeats: of
+            single-token passes. batches: sequences, and their context, of passes with one token of each.
+            prefill_tokens, prefill_repeats: of passes of many tokens through two layers. long_tokens: of
+            passes through a single layer, for attention's sake.
+        matrix_size, matrix_repeats: of the largest matrix product.
+        rounds: how often all formats take their turn, so that a slow minute falls on all of them.
+    """
+
+    depth: Literal["quick", "full"]
+    pairs: int
+    decode_contexts: tuple[int, ...]
+    decode_repeats: int
+    batches: tuple[tuple[int, int], ...]
+    prefill_tokens: tuple[int, ...]
+    prefill_repeats: int
+    long_tokens: tuple[int, ...]
+    matrix_size: int
+    matrix_repeats: int
+    rounds: int
+
+
+QUICK: Final = Effort(
+    depth="quick",
+    pairs=5,
+    decode_contexts=(32, 512, 2048),
+    decode_repeats=10,
+    batches=((4, 256), (8, 64)),
+    prefill_tokens=(4, 16, 64, 256),
+    prefill_repeats=2,
+    long_tokens=(512, 1024),
+    matrix_size=1024,
+    matrix_repeats=5,
+    rounds=1,
+)
+FULL: Final = Effort(
+    depth="full",
+    pairs=5,
+    decode_contexts=(32, 512, 2048),
+    decode_repeats=7,
+    batches=((2, 512), (4, 128), (8, 64), (8, 512), (16, 64)),
+    prefill_tokens=(2, 4, 8, 16, 64, 256, 512),
+    prefill_repeats=2,
+    long_tokens=(768, 1024, 2048),
+    matrix_size=2048,
+    matrix_repeats=8,
+    rounds=3,
+)

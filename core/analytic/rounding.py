@@ -14,7 +14,7 @@ from core.catalog.formats import number_format
 from core.errors import FormatError
 
 #: Formats of equal steps around nought; of the others each has a grid of its own.
-SYMMETRIC: Final = ("int8", "int8-dynamic", "w8a8-int8", "q8_0")
+SYMMETRIC: Final = ("int8", "int8-g32", "int8-dynamic", "w8a8-int8", "q8_0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from core.engine.files.checkpoint import (
     Checkpoint,
     layer_prefix,
 )
-from core.engine.files.weight import stack
+from core.engine.files.weight import Weight, stack
 from core.engine.kernels import LinearKernel
-from core.engine.linear import DTYPES, byte_linear, make_linear, plain_linear
-from core.engine.quantise import rows8
+from core.engine.linear import DTYPES, byte_linear, grouped_linear, make_linear, moved, plain_linear
+from core.engine.quantise import groups8, rows8
 from core.engine.rope import RopeTable
-from core.engine.table import ByteTable, EmbeddingTable, PlainTable
+from core.engine.table import ByteTable, EmbeddingTable, GroupedByteTable, PlainTable
 from core.engine.transformer import Block, Transformer
 
 
@@ -118,11 +118,17 @@ class _Parts:
 
     def ends(self) -> tuple[EmbeddingTable, LinearKernel]:
         """The input table and the head; one tensor in memory where the plan says so."""
-        source, spec, plan = self.checkpoint.weights, self.checkpoint.spec, self.plan
-        words = source.weight(EMBEDDING).dense().to(self.device)
+        plan, stored = self.plan, self.checkpoint.weights.weight(EMBEDDING)
+        if plan.table.id == "int8-g32":
+            groups = moved(groups8(stored), self.device)
+            table: EmbeddingTable = GroupedByteTable(groups, self.dtype)
+            if plan.shared_table:
+                return table, grouped_linear(groups, None, self.choices)
+            return table, self.head(stored)
+        words = stored.dense().to(self.device)
         if plan.table.id == "int8":
             rows = rows8(words, torch.bfloat16)
-            table: EmbeddingTable = ByteTable(rows.bytes, rows.scale, self.dtype)
+            table = ByteTable(rows.bytes, rows.scale, self.dtype)
             if plan.shared_table:
                 return table, byte_linear(rows, None, self.choices)
         else:
@@ -130,8 +136,12 @@ class _Parts:
             table = PlainTable(kept)
             if plan.shared_table:
                 return table, plain_linear(kept, None, self.choices)
-        head = words if spec.tied_embeddings else source.weight(HEAD)
-        return table, make_linear(head, plan.head.id, self.device, choices=self.choices)
+        return table, self.head(words)
+
+    def head(self, words: Tensor | Weight) -> LinearKernel:
+        """The head by itself; from the table's numbers where embeddings are tied."""
+        matrix = words if self.checkpoint.spec.tied_embeddings else self.checkpoint.weights.weight(HEAD)
+        return make_linear(matrix, self.plan.head.id, self.device, choices=self.choices)
 
 
 def tensor_bytes(model: Transformer, spec: ModelSpec, *, tied: bool) -> dict[str, dict[str, int]]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from core.engine.quantise import Rows8
+from core.engine.quantise import Groups8, Rows8
 
 #: More rows than a batch can have: the kernel for few rows serves all.
 ALWAYS: Final = 2**31
@@ -184,6 +184,24 @@ class ByteLinear(SwitchedLinear):
         """See ``SwitchedLinear``; every byte is exact in bf16, so the scale can wait."""
         weight, scale = self.tensors
         return functional.linear(rows, weight.to(rows.dtype)).mul_(scale)
+
+
+class GroupedByteLinear(SwitchedLinear):
+    """int8 in groups of 32 where there is no kernel for it: widened for every product."""
+
+    few_name = "int8-g32 to bf16, F.linear"
+    many_name = few_name
+
+    def __init__(self, groups: Groups8, bias: Tensor | None) -> None:
+        super().__init__((groups.bytes, groups.scale), bias)
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``; a weight is rounded once, to the format of the rows."""
+        return functional.linear(rows, Groups8(*self.tensors).dense().to(rows.dtype))
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return GroupedByteLinear.few_rows(self, rows)
 
 
 class DynamicByteLinear(SwitchedLinear):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from typing import Final, TypeVar, cast
 
 import torch
@@ -18,7 +19,7 @@ from core.engine.files.weight import Weight
 from core.engine.kernels import LinearKernel, SwitchedLinear
 from core.engine.native import products as native_products
 from core.engine.nibble_kernels import CpuNibbleLinear, CudaNibbleLinear, PlainNibbleLinear
-from core.engine.quantise import Groups4, Rows8, float_rows8, groups4, rows8
+from core.engine.quantise import Groups4, Groups8, Rows8, float_rows8, groups4, groups8, rows8
 from core.errors import FormatError
 
 #: Formats that are kept as they are, and the type of their numbers.
@@ -29,7 +30,9 @@ _SMALL: Final = 64
 _MARGIN: Final = 1.25
 _WORTH_TIMING: Final = 2**18
 
-Matrix = TypeVar("Matrix", Tensor, Rows8, Groups4)
+Matrix = TypeVar("Matrix", Tensor, Rows8, Groups8, Groups4)
+#: Numbers with their scales apart.
+Scaled = TypeVar("Scaled", Rows8, Groups8, Groups4)
 #: Packs a matrix, with its bias.
 Build = Callable[[Matrix, Tensor | None], LinearKernel]
 
@@ -63,8 +66,10 @@ def make_linear(
     dtype = DTYPES[number_format(number_format(fmt, "weights").activations, "kv").id]
     offset = None if bias is None else bias.to(where, dtype)
     if fmt == "int4":
-        groups = _moved4(groups4(weight), where)
+        groups = moved(groups4(weight), where)
         return _settled(_nibbles(groups, known), groups, offset, dtype, known)
+    if fmt == "int8-g32":
+        return grouped_linear(moved(groups8(weight), where), offset, known)
     dense = (weight.dense() if isinstance(weight, Weight) else weight).to(where)
     if fmt == "int8":
         return byte_linear(rows8(dense, dtype), offset, known)
@@ -89,6 +94,15 @@ def byte_linear(rows: Rows8, bias: Tensor | None, choices: KernelChoices) -> Lin
         builds.insert(0, native_products.NativeByteLinear)
     build = _fastest("int8 in C++ or torch", builds, rows, torch.bfloat16, choices)
     return _settled(build, rows, bias, torch.bfloat16, choices)
+
+
+def grouped_linear(groups: Groups8, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
+    """int8 in groups of 32 from blocks that are there already, and that a table may share."""
+    builds: list[Build[Groups8]] = [kernels.GroupedByteLinear]
+    if native_products.takes(groups.bytes, tiled=False):
+        builds.insert(0, native_products.NativeGroupedByteLinear)
+    build = _fastest("int8-g32 in C++ or torch", builds, groups, torch.bfloat16, choices)
+    return _settled(build, groups, bias, torch.bfloat16, choices)
 
 
 def _rounding(rows: Rows8, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
@@ -116,11 +130,18 @@ def _float8(fmt: str, weight: Tensor, bias: Tensor | None) -> LinearKernel:
 def _kept(weight: Tensor, bias: Tensor | None, choices: KernelChoices) -> LinearKernel:
     """A matrix in a format of torch's own: as it is, or packed by oneDNN."""
     builds = [*_half_in_cpp(weight), _plain(weight)]
-    if weight.device.type == "cpu" and weight.dtype != torch.float16 and torch._C._has_mkldnn:
+    if _packs(weight):
         builds.append(kernels.PrepackedLinear)
     name = f"C++, plain or packed {str(weight.dtype).removeprefix('torch.')}"
     build = _fastest(name, builds, weight, weight.dtype, choices)
     return _settled(build, weight, bias, weight.dtype, choices)
+
+
+def _packs(weight: Tensor) -> bool:
+    """Whether oneDNN has a layout of its own for such a matrix; for bf16 not on every processor."""
+    if weight.device.type != "cpu" or not torch._C._has_mkldnn or weight.dtype == torch.float16:
+        return False
+    return weight.dtype != torch.bfloat16 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _half_in_cpp(weight: Tensor) -> list[Build[Tensor]]:
@@ -178,33 +199,36 @@ def _settled(
 
 def _first_rows(matrix: Matrix) -> Matrix:
     """A small matrix of the same kind, in memory of its own."""
-    if isinstance(matrix, Rows8):
-        return Rows8(matrix.bytes[:_SMALL].clone(), matrix.scale[:_SMALL].clone())
-    if isinstance(matrix, Groups4):
-        parts = (matrix.nibbles, matrix.scale, matrix.zero)
-        return Groups4(*(part[:_SMALL].clone() for part in parts))
-    return matrix[:_SMALL].clone()
+    if isinstance(matrix, Tensor):
+        return matrix[:_SMALL].clone()
+    return _changed(matrix, lambda part: part[:_SMALL].clone())
 
 
-def _numbers(matrix: Tensor | Rows8 | Groups4) -> Tensor:
+def moved(matrix: Scaled, device: torch.device) -> Scaled:
+    """The same numbers and scales on a device."""
+    return _changed(matrix, lambda part: part.to(device))
+
+
+def _changed(matrix: Scaled, change: Callable[[Tensor], Tensor]) -> Scaled:
+    """The same with each of its tensors changed."""
+    return replace(matrix, **{part.name: change(getattr(matrix, part.name)) for part in fields(matrix)})
+
+
+def _numbers(matrix: Tensor | Rows8 | Groups8 | Groups4) -> Tensor:
     """Its numbers without their scales, [out, in]."""
-    if isinstance(matrix, Rows8):
+    if isinstance(matrix, Rows8 | Groups8):
         return matrix.bytes
     return matrix.nibbles if isinstance(matrix, Groups4) else matrix
 
 
-def _size(matrix: Tensor | Rows8 | Groups4) -> str:
+def _size(matrix: Tensor | Rows8 | Groups8 | Groups4) -> str:
     outputs, inputs = _numbers(matrix).shape
     return f"{outputs}x{inputs}"
 
 
-def _example(matrix: Tensor | Rows8 | Groups4, dtype: torch.dtype) -> Tensor:
+def _example(matrix: Tensor | Rows8 | Groups8 | Groups4, dtype: torch.dtype) -> Tensor:
     numbers = _numbers(matrix)
     return torch.ones(1, numbers.shape[1], dtype=dtype, device=numbers.device)
-
-
-def _moved4(groups: Groups4, device: torch.device) -> Groups4:
-    return Groups4(*(part.to(device) for part in (groups.nibbles, groups.scale, groups.zero)))
 
 
 def _nibbles(groups: Groups4, choices: KernelChoices) -> Build[Groups4]:

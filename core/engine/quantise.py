@@ -1,6 +1,6 @@
 """Round weights to 8 and 4 bits, and measure nothing else: the kernels live in ``kernels``.
 
-All quantisers round the scale to bf16 first and the weights to that scale after, so that what is
+All quantisers round the scale to 16 bits first and the weights to that scale after, so that what is
 stored is the nearest point of the grid that is really used.
 """
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from core.engine.files.weight import Weight
 from core.errors import FormatError
 
-GROUP: Final = 32  # weights that share a scale and a zero in int4
+GROUP: Final = 32  # weights that share a scale in int8-g32, and a scale and a zero in int4
 MIDDLE: Final = 8  # the nibble that stands for the group's zero
 FLOAT8_MAX: Final = 448.0  # the largest number of e4m3
 
@@ -52,6 +52,24 @@ class FloatRows8:
     def dense(self) -> Tensor:
         """The weights that are stored, in fp32."""
         return self.bytes.float() * self.scale.float().unsqueeze(1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Groups8:
+    """int8 groups of 32: ``weight = byte * scale``, the blocks of q8_0.
+
+    Attributes:
+        bytes: [out, in] int8. scale: [out, in / 32] fp16.
+    """
+
+    bytes: Tensor
+    scale: Tensor
+
+    def dense(self) -> Tensor:
+        """The weights that are stored, in fp32, where each product of a byte and its scale is exact."""
+        grouped = self.bytes.view(*self.scale.shape, GROUP)
+        return (grouped * self.scale.float().unsqueeze(-1)).flatten(1)
 
 
 @final
@@ -97,6 +115,25 @@ def float_rows8(weight: Tensor, scale_dtype: torch.dtype) -> FloatRows8:
     return FloatRows8(scaled.to(torch.float8_e4m3fn), scale)
 
 
+def groups8(weight: Tensor | Weight) -> Groups8:
+    """Round a matrix [out, in] to 8 bits, symmetric, one scale for each 32 of a row.
+
+    ``scale = max |group| / 127``. A tensor that its file keeps as q8_0 has bytes and scales already: both
+    stay, bit for bit.
+
+    Raises:
+        FormatError: the rows are not a multiple of 32 long.
+    """
+    _require_groups(weight, "int8-g32")
+    if isinstance(weight, Weight) and weight.encoding == "q8_0":
+        return Groups8(*weight.bytes())
+    grouped = _grouped(weight)
+    scale = (grouped.abs().amax(dim=-1) / 127).half()
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # a NaN stays one
+    rounded = (grouped / scale.float().unsqueeze(-1)).round_().clamp_(-127, 127)
+    return Groups8(rounded.to(torch.int8).flatten(1), scale)
+
+
 def groups4(weight: Tensor | Weight) -> Groups4:
     """Round a matrix [out, in] to 4 bits, asymmetric, in groups of 32.
 
@@ -106,16 +143,11 @@ def groups4(weight: Tensor | Weight) -> Groups4:
     Raises:
         FormatError: the rows are not a multiple of 32 long.
     """
-    if weight.shape[1] % GROUP:
-        raise FormatError(
-            f"int4 weights need rows that are a multiple of {GROUP} long; got {weight.shape[1]:,}. "
-            "Choose int8 or a 16-bit format."
-        )
+    _require_groups(weight, "int4")
     if isinstance(weight, Weight) and weight.encoding == "q4_1":
         nibbles, scale, minimum = weight.nibbles()
         return Groups4(nibbles, scale.bfloat16(), (minimum + MIDDLE * scale).bfloat16())
-    dense = weight.dense() if isinstance(weight, Weight) else weight.float()
-    grouped = dense.view(dense.shape[0], -1, GROUP)
+    grouped = _grouped(weight)
     low, high = grouped.aminmax(dim=-1)
     scale = ((high - low) / 15).bfloat16()
     scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # a NaN stays one
@@ -123,3 +155,17 @@ def groups4(weight: Tensor | Weight) -> Groups4:
     nibbles = (grouped - zero.float().unsqueeze(-1)) / scale.float().unsqueeze(-1)
     rounded = nibbles.round_().add_(MIDDLE).clamp_(0, 15)
     return Groups4(rounded.to(torch.uint8).flatten(1), scale, zero)
+
+
+def _require_groups(weight: Tensor | Weight, fmt: str) -> None:
+    if weight.shape[1] % GROUP:
+        raise FormatError(
+            f"{fmt} weights need rows that are a multiple of {GROUP} long; got {weight.shape[1]:,}. "
+            "Choose int8 or a 16-bit format."
+        )
+
+
+def _grouped(weight: Tensor | Weight) -> Tensor:
+    """In fp32, [out, in / 32, 32]."""
+    dense = weight.dense() if isinstance(weight, Weight) else weight.float()
+    return dense.reshape(dense.shape[0], -1, GROUP)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from core.engine.quantise import Groups8
+
 
 @dataclass(frozen=True, slots=True)
 class PlainTable:
@@ -43,4 +45,21 @@ class ByteTable:
         return (self.weight, self.scale)
 
 
-EmbeddingTable = PlainTable | ByteTable
+@dataclass(frozen=True, slots=True)
+class GroupedByteTable:
+    """A table of int8 rows with a scale for each 32 numbers, dequantised as they are read."""
+
+    groups: Groups8
+    dtype: torch.dtype
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        """Vectors of ``ids`` [T]; [T, E]."""
+        return Groups8(*(part.index_select(0, ids) for part in self.tensors)).dense().to(self.dtype)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What it keeps."""
+        return (self.groups.bytes, self.groups.scale)
+
+
+EmbeddingTable = PlainTable | ByteTable | GroupedByteTable

@@ -19,6 +19,7 @@ ROWS, INPUTS = 576, 1536
         ("bf16", ROWS * INPUTS * 2),
         ("fp16", ROWS * INPUTS * 2),
         ("int8", ROWS * INPUTS + ROWS * 2),  # one bf16 scale a row
+        ("int8-g32", ROWS * INPUTS + ROWS * 48 * 2),  # an fp16 scale for each 32
         ("int8-dynamic", ROWS * INPUTS + ROWS * 4),  # one fp32 scale a row
         ("int4", ROWS * INPUTS // 2 + ROWS * 48 * 4),  # a bf16 scale and zero for each 32
         ("fp8", ROWS * INPUTS),
@@ -45,6 +46,12 @@ def test_a_block_has_the_size_that_the_file_format_gives_it(record: NumberFormat
     assert record.scales[0].inputs == values
     assert record.matrix_bytes(1, values) == block_bytes
     assert record.bits_per_weight == 8 * block_bytes / values
+
+
+def test_our_groups_of_eight_bits_take_what_the_blocks_of_a_file_take() -> None:
+    ours, theirs = STORAGE_FORMATS["int8-g32"], STORAGE_FORMATS["q8_0"]
+    assert ours.bits_per_weight == theirs.bits_per_weight == 8.5
+    assert ours.matrix_bytes(576, 1536) == theirs.matrix_bytes(576, 1536)
 
 
 def test_every_kind_of_gguf_block_is_known() -> None:
@@ -77,7 +84,7 @@ def test_sizes_are_vectorised() -> None:
 
 
 def test_unknown_or_unfit_formats_list_the_choices() -> None:
-    with pytest.raises(FormatError, match=r"one of the 49 known here; got 'int3'\. Did you mean int8"):
+    with pytest.raises(FormatError, match=r"one of the 50 known here; got 'int3'\. Did you mean int8"):
         number_format("int3", "weights")
     with pytest.raises(
         FormatError, match=r"A format for kv must be one of the 15 known here; got 'nf4'\. See"
@@ -86,11 +93,12 @@ def test_unknown_or_unfit_formats_list_the_choices() -> None:
 
 
 def test_the_engine_runs_some_of_them() -> None:
-    assert list(FORMATS) == ["fp32", "bf16", "fp16", "int8", "int8-dynamic", "int4", "fp8-weight-only"]
+    assert list(FORMATS) == [
+        *("fp32", "bf16", "fp16", "int8", "int8-g32", "int8-dynamic", "int4", "fp8-weight-only")
+    ]
     assert engine_format("int4", "weights") is number_format("int4", "weights")
     assert engine_format("fp8-dynamic", "weights").engine == "sm89"
-    message = r"must be one of fp32, bf16, fp16, int8, int8-dynamic, int4, fp8-weight-only, .*; got 'q4_k'"
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(FormatError, match=r"must be one of the 9 known here; got 'q4_k'"):
         engine_format("q4_k", "weights")
 
 

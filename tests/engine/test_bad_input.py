@@ -232,7 +232,7 @@ def test_logits_that_are_not_numbers_are_noticed_and_said(whole: Path, value: fl
     assert "logits must be finite; step 0 gave others" in sentence(problem)
 
 
-@pytest.mark.parametrize("weights", ["int8", "int8-dynamic", "int4", "bf16", "fp8-weight-only"])
+@pytest.mark.parametrize("weights", ["int8", "int8-g32", "int8-dynamic", "int4", "bf16", "fp8-weight-only"])
 @pytest.mark.parametrize("name", ["model.layers.1.mlp.down_proj", "lm_head"])
 def test_a_weight_that_is_no_number_is_never_rounded_to_one(
     monkeypatch: pytest.MonkeyPatch, name: str, weights: str

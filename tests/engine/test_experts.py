@@ -92,7 +92,7 @@ def test_cached_paged_and_batched_texts_are_those_of_the_uncached_model(cache: C
     assert [each.token_ids for each in found] == [each.token_ids for each in expected]
 
 
-@pytest.mark.parametrize("weights", ["fp32", "bf16", "fp16", "int8", "int8-dynamic", "int4"])
+@pytest.mark.parametrize("weights", ["fp32", "bf16", "fp16", "int8", "int8-g32", "int8-dynamic", "int4"])
 def test_the_tiny_mixture_writes_in_every_weight_format(weights: str) -> None:
     engine = Engine.load("shape:tiny-moe", weights=weights, kv="bf16", threads=1)
     result = engine.generate(engine.encode("experts", raw=True), Sampling(), max_tokens=4)

@@ -11,7 +11,7 @@ from core.catalog.formats import FORMATS
 from core.engine import kernels, nibble_kernels
 from core.engine.choice import KernelChoices, Timed
 from core.engine.linear import make_linear
-from core.engine.quantise import Groups4, float_rows8, groups4, rows8
+from core.engine.quantise import Groups4, float_rows8, groups4, groups8, rows8
 from core.errors import FormatError
 
 pytestmark = pytest.mark.torch
@@ -21,7 +21,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 #: Largest error over largest result: rounding of activations, and of 8-bit rows where they are rounded.
 TOLERANCES = {
     **{"fp32": 1e-5, "fp16": 2e-3, "bf16": 1e-2, "int8": 1e-2, "int4": 1.5e-2, "int8-dynamic": 2e-2},
-    "fp8-weight-only": 1e-2,
+    **{"fp8-weight-only": 1e-2, "int8-g32": 1e-2},
 }
 SHAPES = [(64, 32), (80, 96), (192, 160)]
 
@@ -34,6 +34,8 @@ def stored(weight: Tensor, weights: str) -> Tensor:
     """The weights as the format keeps them, in fp32."""
     if weights == "int4":
         return groups4(weight).dense()
+    if weights == "int8-g32":
+        return groups8(weight).dense()
     if weights == "fp8-weight-only":
         return float_rows8(weight, torch.bfloat16).dense()
     if weights.startswith("int8"):
@@ -102,13 +104,14 @@ def test_int4_serves_shapes_that_the_packed_kernel_does_not(outputs: int) -> Non
     assert (found - expected).abs().max() <= TOLERANCES["int4"] * expected.abs().max()
 
 
-def test_rows_that_do_not_fall_into_groups_are_refused() -> None:
-    with pytest.raises(FormatError, match=r"multiple of 32 long; got 40\. Choose int8"):
-        make_linear(matrix(64, 40), "int4", "cpu")
+@pytest.mark.parametrize("weights", ["int4", "int8-g32"])
+def test_rows_that_do_not_fall_into_groups_are_refused(weights: str) -> None:
+    with pytest.raises(FormatError, match=rf"{weights} weights need .* 32 long; got 40\. Choose int8"):
+        make_linear(matrix(64, 40), weights, "cpu")
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(FormatError, match="Did you mean int8 or int4"):
+    with pytest.raises(FormatError, match="Did you mean int8, int4 or int8-g32"):
         make_linear(matrix(64, 64), "int3", "cpu")
 
 
@@ -117,6 +120,16 @@ def test_eight_bits_are_off_by_half_a_step_at_most() -> None:
     quantised = rows8(weight, torch.float32)
     half_step = quantised.scale.unsqueeze(1) / 2
     assert ((quantised.dense() - weight).abs() <= half_step * 1.001).all()
+
+
+def test_eight_bits_in_groups_are_off_by_half_a_step_at_most_but_for_the_rounding_of_the_scale() -> None:
+    weight = matrix(20, 64)
+    quantised = groups8(weight)
+    step = quantised.scale.float().repeat_interleave(32, dim=1)
+    # fp16 has 11 bits: the largest of a group may be off by 1/2048 of itself more.
+    slack = weight.view(20, 2, 32).abs().amax(-1).repeat_interleave(32, dim=1) / 2048
+    assert ((quantised.dense() - weight).abs() <= step / 2 + slack).all()
+    assert quantised.bytes.view(20, 2, 32).abs().amax(-1).eq(127).all()
 
 
 def test_four_bits_are_off_by_half_a_step_at_most_but_for_the_rounding_of_scale_and_zero() -> None:
@@ -128,7 +141,7 @@ def test_four_bits_are_off_by_half_a_step_at_most_but_for_the_rounding_of_scale_
     assert ((quantised.dense() - weight).abs() <= step / 2 + slack).all()
 
 
-@pytest.mark.parametrize("weights", ["int8", "int4", "int8-dynamic", "fp8-weight-only"])
+@pytest.mark.parametrize("weights", ["int8", "int8-g32", "int4", "int8-dynamic", "fp8-weight-only"])
 def test_a_matrix_of_zeros_stays_zero(weights: str) -> None:
     dtype = DTYPES[FORMATS[weights].activations]
     product = make_linear(torch.zeros(64, 64), weights, "cpu")(torch.ones(2, 64, dtype=dtype))
@@ -146,6 +159,13 @@ def test_int4_without_a_kernel_is_the_same_product() -> None:
     expected = rows.float() @ groups.dense().T
     found = nibble_kernels.PlainNibbleLinear(groups, None)(rows).float()
     assert (found - expected).abs().max() <= TOLERANCES["int4"] * expected.abs().max()
+
+
+def test_int8_groups_without_a_kernel_are_the_same_product() -> None:
+    groups, rows = groups8(matrix(48, 64)), matrix(3, 64, seed=4).bfloat16()
+    expected = rows.float() @ groups.dense().T
+    found = kernels.GroupedByteLinear(groups, None)(rows).float()
+    assert (found - expected).abs().max() <= TOLERANCES["int8-g32"] * expected.abs().max()
 
 
 def two_ways(kernel: kernels.SwitchedLinear) -> Callable[[], tuple[Timed, Timed]]:

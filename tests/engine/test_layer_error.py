@@ -29,7 +29,7 @@ from tests.engine.small import SmallWeights, small_engine, small_spec
 
 pytestmark = pytest.mark.torch
 
-FORMATS = ("fp32", "fp16", "bf16", "int8", "int8-dynamic", "int4")
+FORMATS = ("fp32", "fp16", "bf16", "int8", "int8-g32", "int8-dynamic", "int4")
 SPEC = small_spec()
 SMALL = Checkpoint(SPEC, SmallWeights(SPEC), ByteText(256), frozenset())
 

@@ -13,7 +13,7 @@ from core.engine.linear import make_linear
 from core.engine.native import binding as native
 from core.engine.native import products as native_products
 from core.engine.native.products import NativeLinear
-from core.engine.quantise import groups4, rows8
+from core.engine.quantise import Groups8, groups4, groups8, rows8
 
 pytestmark = pytest.mark.torch
 
@@ -37,6 +37,11 @@ def in_bytes(weight: Tensor, bias: Tensor | None) -> Packed:
     return Packed(native_products.NativeByteLinear(rows, bias), rows.dense().double())
 
 
+def grouped_bytes(weight: Tensor, bias: Tensor | None) -> Packed:
+    groups = groups8(weight)
+    return Packed(native_products.NativeGroupedByteLinear(groups, bias), groups.dense().double())
+
+
 def rounded_bytes(weight: Tensor, bias: Tensor | None) -> Packed:
     rows = rows8(weight, torch.float32)
     return Packed(native_products.NativeRoundedLinear(rows, bias), rows.dense().double())
@@ -47,7 +52,13 @@ def nibbles(weight: Tensor, bias: Tensor | None) -> Packed:
     return Packed(native_products.NativeNibbleLinear(groups, bias), groups.dense().double())
 
 
-FORMATS = {"bf16": halves, "int8": in_bytes, "int8-dynamic": rounded_bytes, "int4": nibbles}
+FORMATS = {
+    "bf16": halves,
+    "int8": in_bytes,
+    "int8-g32": grouped_bytes,
+    "int8-dynamic": rounded_bytes,
+    "int4": nibbles,
+}
 Pack = Callable[[Tensor, Tensor | None], Packed]
 every_format = pytest.mark.parametrize("pack", FORMATS.values(), ids=FORMATS.keys())
 
@@ -123,14 +134,29 @@ def test_int8_dynamic_is_exactly_that_of_torch() -> None:
 
 @needs_compiler
 @torch.inference_mode()
+def test_scales_of_every_size_are_read_right() -> None:
+    """Ordinary ones, the ends of fp16, those below its ordinary range, nought, and a negative one."""
+    scale = torch.tensor([[1.0, 6.1e-5, 5.96e-8, 65504.0, 0.0, -0.25, 3.1e-6, 1.0009765625]] * 16).half()
+    numbers = torch.randint(-128, 128, (16, 256), dtype=torch.int8)
+    groups, rows = Groups8(numbers, scale), torch.eye(8, 256)
+    for index, row in enumerate(rows):  # one input of each group alone, so that nothing large hides the small
+        row.zero_()[32 * index + 5] = 1
+    found = native_products.NativeGroupedByteLinear(groups, None).few_rows(rows)
+    assert torch.equal(found, rows @ groups.dense().T)
+
+
+@needs_compiler
+@torch.inference_mode()
 def test_rows_may_lie_apart() -> None:
     kernel, apart = made(in_bytes, (16, 32)).kernel, torch.randn(32, 3).t()
     assert torch.equal(kernel.few_rows(apart), kernel.few_rows(apart.contiguous()))
 
 
 @needs_compiler
-@pytest.mark.parametrize(("fmt", "bits"), [("int4", 5), ("int8", 8), ("int8-dynamic", 8), ("bf16", 16)])
-def test_packing_adds_no_byte(fmt: str, bits: int) -> None:
+@pytest.mark.parametrize(
+    ("fmt", "bits"), [("int4", 5), ("int8", 8), ("int8-g32", 8.5), ("int8-dynamic", 8), ("bf16", 16)]
+)
+def test_packing_adds_no_byte(fmt: str, bits: float) -> None:
     kernel = make_linear(torch.randn(64, 96), fmt, "cpu")
     scales = {"int8": 2 * 64, "int8-dynamic": 4 * 64}.get(fmt, 0)
     assert kernel.num_bytes == 64 * 96 * bits // 8 + scales

@@ -17,7 +17,7 @@ from core.engine.kv_cache import KVPool
 from core.engine.native import binding as native
 from core.engine.native.step import NativeStep, native_step
 from core.engine.pages import PageTable
-from core.engine.quantise import groups4, rows8
+from core.engine.quantise import groups4, groups8, rows8
 from core.engine.runner import EagerRunner, NativeRunner
 from core.engine.transformer import Pass
 from tests.engine.forward import random_ids, relative_error
@@ -41,11 +41,12 @@ every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys(
 STORED: dict[str, Callable[[Tensor], Tensor]] = {
     "bf16": lambda weight: weight.bfloat16().float(),
     "int8": lambda weight: rows8(weight, torch.bfloat16).dense(),
+    "int8-g32": lambda weight: groups8(weight).dense(),
     "int8-dynamic": lambda weight: rows8(weight, torch.float32).dense(),
     "int4": lambda weight: groups4(weight).dense(),
 }
 #: How far rounding the inputs of products may move a logit, relative to the largest; and bf16 embeddings.
-ROUNDING = {"bf16": 0.01, "int8": 0.01, "int8-dynamic": 0.06, "int4": 0.02}
+ROUNDING = {"bf16": 0.01, "int8": 0.01, "int8-g32": 0.01, "int8-dynamic": 0.06, "int4": 0.02}
 
 
 class StoredWeights(SmallWeights):
@@ -128,7 +129,9 @@ def test_it_keeps_in_the_cache_what_the_operators_keep(kv: str) -> None:
 
 
 @every_model
-@pytest.mark.parametrize(("fmt", "kv"), [("int4", "bf16"), ("bf16", "int8"), ("int8-dynamic", "int4")])
+@pytest.mark.parametrize(
+    ("fmt", "kv"), [("int4", "bf16"), ("bf16", "int8"), ("int8-g32", "fp32"), ("int8-dynamic", "int4")]
+)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_sequence_does_not_notice_who_shares_its_step(
     model: dict[str, Any], fmt: str, kv: str, threads: int

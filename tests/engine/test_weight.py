@@ -7,7 +7,7 @@ from gguf import GGMLQuantizationType, dequantize, quantize
 
 from core.engine.files.gguf_file import unpermute
 from core.engine.files.weight import Weight, stack
-from core.engine.quantise import groups4
+from core.engine.quantise import groups4, groups8
 
 pytestmark = pytest.mark.torch
 
@@ -36,6 +36,22 @@ def test_four_bit_blocks_keep_their_nibbles() -> None:
     np.testing.assert_allclose(groups.dense().numpy(), expected, atol=float(np.abs(expected).max()) / 100)
     assert torch.equal(groups.scale, scale.bfloat16())
     assert torch.equal(groups.zero, (minimum + 8 * scale).bfloat16())
+
+
+def test_eight_bit_blocks_stay_bit_for_bit() -> None:
+    weight, expected = blocks("q8_0")
+    groups = groups8(weight)
+    raw = weight.data.view(6, 3, 34)
+    assert torch.equal(groups.bytes.view(torch.uint8).view(6, 3, 32), raw[..., 2:])
+    assert torch.equal(groups.scale.view(torch.uint8).view(6, 3, 2), raw[..., :2])
+    np.testing.assert_array_equal(groups.dense().numpy(), expected)
+
+
+def test_numbers_that_were_such_blocks_become_the_same_blocks_again() -> None:
+    weight, _ = blocks("q8_0")
+    again, once = groups8(weight.dense()), groups8(weight)
+    assert torch.equal(again.bytes, once.bytes)
+    assert torch.equal(again.scale, once.scale)
 
 
 def test_tensors_stack_as_blocks_or_as_numbers() -> None:

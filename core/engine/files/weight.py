@@ -1,8 +1,8 @@
 """A trained tensor as its file keeps it: plain numbers, or blocks of 32 with scales (GGUF).
 
 The engine packs it later into the format that was asked for. Blocks stay blocks until then, so that
-a 4-bit file (q4_1) reaches a 4-bit kernel with its nibbles as they are. Blocks of q8_0 have a scale for 32
-numbers where our int8 has one for a row, so they are rounded a second time, by half a step of the row's.
+a 4-bit file (q4_1) reaches a 4-bit kernel with its nibbles as they are, and one of 8 bits (q8_0) a kernel
+with such blocks (int8-g32). Plain int8 has one scale for a row: there they are rounded a second time.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ class Weight:
         if self.encoding == "plain":
             return self.data.float()
         if self.encoding == "q8_0":
-            blocks = self.data.view(self.data.shape[0], -1, BLOCK_BYTES["q8_0"])
-            scale = _half(blocks[..., :2])
-            return (blocks[..., 2:].view(torch.int8) * scale).flatten(1)
+            numbers, scale = self.bytes()
+            return (numbers.view(*scale.shape, BLOCK) * scale.float().unsqueeze(-1)).flatten(1)
         nibbles, scale, minimum = self.nibbles()
         grouped = nibbles.view(*scale.shape, BLOCK)
         return torch.addcmul(minimum.unsqueeze(-1), grouped, scale.unsqueeze(-1)).flatten(1)
@@ -61,11 +60,16 @@ class Weight:
         packed = blocks[..., 4:]
         # The first 16 weights of a block are the low nibbles, the other 16 the high ones.
         nibbles = torch.cat((packed & 15, packed >> 4), dim=-1).flatten(1)
-        return nibbles, _half(blocks[..., :2]).squeeze(-1), _half(blocks[..., 2:4]).squeeze(-1)
+        return nibbles, _half(blocks[..., :2]).float(), _half(blocks[..., 2:4]).float()
+
+    def bytes(self) -> tuple[Tensor, Tensor]:
+        """A q8_0 tensor taken apart, bit for bit: bytes ``[out, in]``, fp16 scales ``[out, in / 32]``."""
+        blocks = self.data.view(self.data.shape[0], -1, BLOCK_BYTES["q8_0"])
+        return blocks[..., 2:].view(torch.int8).flatten(1), _half(blocks[..., :2])
 
 
 def _half(two_bytes: Tensor) -> Tensor:
-    return two_bytes.contiguous().view(torch.float16).float()
+    return two_bytes.contiguous().view(torch.float16).squeeze(-1)
 
 
 def stack(weights: Sequence[Weight]) -> Weight:

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(__F16C__)
 #include <immintrin.h>
 #endif
 
@@ -73,6 +73,19 @@ inline float from_bf16(uint16_t half) {
     float value;
     std::memcpy(&value, &bits, sizeof value);
     return value;
+}
+
+inline float from_fp16(uint16_t half) {
+#if defined(__F16C__)
+    return _cvtsh_ss(half);
+#else
+    const uint32_t sign = (half & 0x8000) << 16, size = half & 0x7fff;
+    const uint32_t bits = size >= 0x7c00 ? 0x7f800000 | (size & 0x3ff) << 13 : size << 13;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    if (size < 0x7c00) value *= 5.192296858534828e33f;  // 2^112: the exponents' zeros lie so far apart
+    return sign ? -value : value;
+#endif
 }
 
 // To the nearest, ties to even; a NaN stays one.
@@ -182,14 +195,7 @@ inline Floats widened(Fp16s halves) {
     return (Floats)_mm512_cvtph_ps((__m256i)halves.bits);
 #else
     Floats wide;
-    for (long lane = 0; lane < kLanes; ++lane) {
-        const uint32_t bits = halves.bits[lane], sign = (bits & 0x8000) << 16, size = bits & 0x7fff;
-        float value;
-        const uint32_t all = size >= 0x7c00 ? 0x7f800000 | (size & 0x3ff) << 13 : size << 13;
-        std::memcpy(&value, &all, sizeof value);
-        if (size < 0x7c00) value *= 5.192296858534828e33f;  // 2^112: the exponents' zeros lie so far apart
-        wide[lane] = sign ? -value : value;
-    }
+    for (long lane = 0; lane < kLanes; ++lane) wide[lane] = from_fp16(halves.bits[lane]);
     return wide;
 #endif
 }

@@ -1,7 +1,7 @@
-// y = x W^T for the few rows of a decode step, in four formats of W.
+// y = x W^T for the few rows of a decode step, in five formats of W.
 //
 // A decode step waits for memory, so every kernel here reads each byte of its matrix once, in the order in
-// which it lies, widens it in registers, and uses it for all rows of x before it is forgotten. Two formats lie
+// which it lies, widens it in registers, and uses it for all rows of x before it is forgotten. Three formats lie
 // as torch keeps them; the other two lie in tiles of 16 outputs, so that 16 sums grow side by side and
 // nothing has to be added up across a register.
 //
@@ -18,7 +18,7 @@ namespace products {
 using namespace lanes;
 
 constexpr long kAhead = 2048;  // bytes between what is asked for and what is used
-constexpr long kGroup = 32;    // weights that share a scale and a zero in kNibbles
+constexpr long kGroup = 32;    // weights that share a scale in kGroupedBytes, and a scale and a zero in kNibbles
 constexpr long kTileBytes = kLanes * kGroup / 2 + 4 * kLanes;  // nibbles of a group, then scales and zeros
 constexpr int kMiddle = 8;     // the nibble that stands for its group's zero
 
@@ -27,6 +27,7 @@ enum Format : int64_t {
     kBytes,         // int8 [outputs, inputs], scales bf16 [outputs]; x as it is
     kRoundedBytes,  // int8 and 128, [outputs / 16, inputs / 4, 16, 4], scales fp32 [outputs]; x is rounded to int8
     kNibbles,       // [outputs / 16, inputs / 32, kTileBytes]; x is rounded to bf16
+    kGroupedBytes,  // int8 [outputs, inputs], scales fp16 [outputs, inputs / 32]; x as it is
 };
 
 struct Matrix {
@@ -103,6 +104,29 @@ inline void plain_rows(const Matrix& matrix, const Input& in, long row, long til
         }
         const float scale = scales ? from_bf16(scales[out]) : 1, bias = matrix.bias ? matrix.bias[out] : 0;
         for (int m = 0; m < M; ++m) y[(row + m) * matrix.outputs + out] = total(sums[m]) * scale + bias;
+    }
+}
+
+// The same with a scale for each group of a row. A byte times its scale is exact, so the scale is put on the weights.
+template <int M>
+inline void grouped_rows(const Matrix& matrix, const Input& in, long row, long tile, float* y) {
+    const long inputs = matrix.inputs, groups = inputs / kGroup;
+    const long end = std::min<long>((tile + 1) * kLanes, matrix.outputs);
+    for (long out = tile * kLanes; out < end; ++out) {
+        const auto* weights = static_cast<const int8_t*>(matrix.numbers) + out * inputs;
+        const auto* scales = static_cast<const uint16_t*>(matrix.scales) + out * groups;
+        Floats sums[M][2] = {};  // two that do not wait for each other
+        for (long g = 0; g < groups; ++g) {
+            const float scale = from_fp16(scales[g]);
+            prefetch(weights + g * kGroup);
+            for (int half = 0; half < 2; ++half) {
+                const long k = g * kGroup + half * kLanes;
+                const Floats wide = widened(load<Bytes>(weights + k)) * scale;
+                for (int m = 0; m < M; ++m) sums[m][half] += wide * load<Floats>(in.x + (row + m) * inputs + k);
+            }
+        }
+        const float bias = matrix.bias ? matrix.bias[out] : 0;
+        for (int m = 0; m < M; ++m) y[(row + m) * matrix.outputs + out] = total(sums[m][0] + sums[m][1]) + bias;
     }
 }
 
@@ -213,7 +237,8 @@ inline void some_rows(const Matrix& matrix, const Input& in, long row, long tile
         case kHalves: return plain_rows<M, Halves, uint16_t>(matrix, in, row, tile, y);
         case kBytes: return plain_rows<M, Bytes, int8_t>(matrix, in, row, tile, y);
         case kRoundedBytes: return rounded_tile<M>(matrix, in, row, tile, y);
-        default: return nibble_tile<M>(matrix, in, row, tile, y);
+        case kNibbles: return nibble_tile<M>(matrix, in, row, tile, y);
+        default: return grouped_rows<M>(matrix, in, row, tile, y);
     }
 }
 

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from core.engine.kernels import ByteLinear, SwitchedLinear, VectorLinear
+from core.engine.kernels import ByteLinear, GroupedByteLinear, SwitchedLinear, VectorLinear
 from core.engine.native.binding import LANES, kernels
-from core.engine.quantise import GROUP, MIDDLE, Groups4, Rows8
+from core.engine.quantise import GROUP, MIDDLE, Groups4, Groups8, Rows8
 
-_HALVES, _BYTES, _ROUNDED_BYTES, _NIBBLES = range(4)
+_HALVES, _BYTES, _ROUNDED_BYTES, _NIBBLES, _GROUPED_BYTES = range(5)
 _LIFT: Final = 128
 #: The packed kernel of the C++ takes four neighbouring inputs at a time.
 _FOUR: Final = 4
@@ -68,6 +68,21 @@ class NativeByteLinear(ByteLinear):
         super().__init__(rows, bias)
         addresses = rows.bytes.data_ptr(), rows.scale.data_ptr()
         self.matrix = Matrix(*addresses, None, *rows.bytes.shape, _BYTES)
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return _multiplied(self.matrix, rows)
+
+
+class NativeGroupedByteLinear(GroupedByteLinear):
+    """int8 in groups of 32 by the C++ product."""
+
+    few_name = "int8-g32 product in C++"
+
+    def __init__(self, groups: Groups8, bias: Tensor | None) -> None:
+        super().__init__(groups, bias)
+        addresses = groups.bytes.data_ptr(), groups.scale.data_ptr()
+        self.matrix = Matrix(*addresses, None, *groups.bytes.shape, _GROUPED_BYTES)
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
@@ -139,7 +154,7 @@ class NativeNibbleLinear(SwitchedLinear):
 #: Those whose matrix lies in tiles.
 TiledLinear = NativeRoundedLinear | NativeNibbleLinear
 #: Kernels by which a whole step can run in C++.
-NativeLinear = NativeHalfLinear | NativeByteLinear | TiledLinear
+NativeLinear = NativeHalfLinear | NativeByteLinear | NativeGroupedByteLinear | TiledLinear
 
 
 def takes(numbers: Tensor, *, tiled: bool) -> bool:

@@ -79,7 +79,8 @@ class ShareOfWeights:
         whole = self._source.weight(name)
         mine = _rows(whole, self._place * rows, (self._place + 1) * rows)
         missing = rows - mine.shape[0]
-        return Weight(torch.cat((mine.dense(), torch.zeros(missing, width)))) if missing else mine
+        zeros = mine.data.new_zeros(missing, mine.data.shape[1])  # blocks of zeros stand for zeros
+        return Weight(torch.cat((mine.data, zeros)), mine.encoding)
 
 
 def _rows(weight: Weight, first: int, last: int) -> Weight:

@@ -23,7 +23,7 @@ from core.engine.files.checkpoint import EMBEDDING, HEAD, LAYER_PARTS, Checkpoin
 from core.engine.files.weight import Weight, stack
 from core.engine.kv_cache import KVPool, make_layer
 from core.engine.linear import DTYPES
-from core.engine.quantise import float_rows8, groups4, rows8
+from core.engine.quantise import float_rows8, groups4, groups8, rows8
 from core.engine.transformer import Pass
 
 #: What the activations are rounded like: the engine's own way, and one scale for all tokens beside it.
@@ -71,6 +71,8 @@ def rounded(weight: Weight, exact: Tensor, fmt: str) -> Tensor:
         return exact.to(DTYPES[fmt]).float()
     if fmt == "int4":
         return groups4(weight).dense()
+    if fmt == "int8-g32":
+        return groups8(weight).dense()
     if fmt.startswith("fp8"):
         return float_rows8(exact, torch.bfloat16 if fmt == "fp8-weight-only" else torch.float32).dense()
     return rows8(exact, DTYPES[record.activations]).dense()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
-from core.catalog.assets import FOLDER
-from core.lab.checked_json import parse
 from core.lab.experiment import Experiment
-from core.lab.record import RunRecord, load
+from core.lab.gallery import FOLDER, gallery
+from core.lab.record import RunRecord
 from core.lesson.lesson import Lesson
-from core.units import MB
 
-_FOLDER: Final = FOLDER / "records"
+_FOLDER: Final = FOLDER
 
 
 def records(lesson: Lesson) -> list[RunRecord] | None:
@@ -33,31 +29,21 @@ def records(lesson: Lesson) -> list[RunRecord] | None:
     return None
 
 
-@cache
 def shipped(folder: Path) -> tuple[RunRecord, ...]:
-    """Every record in a folder.
-
-    Raises:
-        RecordError: a file there is no whole record.
-    """
-    return tuple(load(path) for path in sorted(folder.glob("*.json")))
+    """Every whole record of a run in a folder; what is wrong with others, the gallery says."""
+    return gallery(folder).runs
 
 
 def experiment(asked: Experiment) -> dict[str, Any] | None:
     """The recorded result of exactly this experiment; None where there is none."""
-    return shipped_experiments(_FOLDER / "experiments").get(asked.key)
+    found = shipped_experiments(_FOLDER).get(asked.key)
+    return None if found is None else dict(found)
 
 
-@cache
-def shipped_experiments(folder: Path) -> Mapping[str, dict[str, Any]]:
-    """The result of every experiment in a folder, by the experiment's key.
-
-    Raises:
-        RecordError: a file there is no whole record.
-    """
-    found = {}
-    for path in sorted(folder.glob("*.json")):
-        reader = parse(path.read_bytes(), "A recorded experiment", 4 * MB)
-        done = Experiment(reader.text("kind"), reader.inner("payload").data, "")
-        found[done.key] = reader.inner("result").data
-    return MappingProxyType(found)
+def shipped_experiments(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The result of every whole experiment in a folder, by the experiment's key."""
+    return {
+        entry.experiment.key: entry.result
+        for entry in gallery(folder).entries
+        if entry.experiment is not None and entry.result is not None
+    }

@@ -216,7 +216,7 @@ def test_every_shipped_experiment_is_a_pages_own_and_equal_to_the_simulator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.undo()
-    shipped = recorded.shipped_experiments(recorded._FOLDER / "experiments")
+    shipped = recorded.shipped_experiments(recorded._FOLDER)
     for stem in STEMS:
         lesson = lessons()[stem]
         asked = experiment_of(lesson, replace(lesson.base_case, settings=lesson.defaults))

@@ -22,8 +22,9 @@ ROWS = [bench.Row(run, compare(run)) for run in (record(), record(slowness=1.25)
 
 def test_the_grid_has_every_format_at_every_context() -> None:
     requests = list(bench.grid((64, 512), "cpu"))
-    assert len(requests) == 5 * 2
-    assert {request.weights for request, _ in requests} == {"fp32", "bf16", "int8", "int8-dynamic", "int4"}
+    assert len(requests) == 6 * 2
+    calibrated = {"fp32", "bf16", "int8", "int8-g32", "int8-dynamic", "int4"}
+    assert {request.weights for request, _ in requests} == calibrated
     assert all(len(request.prompt.split()) == context for request, context in requests)
     on_gpu = {request.weights for request, _ in bench.grid((64,), "cuda")}
     assert on_gpu == {request.weights for request, _ in requests} | {"fp8-weight-only"}

@@ -36,7 +36,7 @@ from core.lab.worker.threads import choose_threads
 
 PHASE: Final = "calibrating"
 #: Weight formats in which an engine can run, each with the usual format of the cache.
-FORMATS_RUN: Final = {"fp32": "bf16", "bf16": "bf16", "int8-dynamic": "bf16", "int8": "bf16", "int4": "bf16"}
+FORMATS_RUN: Final = dict.fromkeys(("fp32", "bf16", "int8-dynamic", "int8", "int8-g32", "int4"), "bf16")
 #: Other formats of the cache, beside one format of weights each: only what touches the cache is timed.
 OTHER_CACHES: Final = {"bf16": ("fp16",), "int8-dynamic": ("fp32",), "int8": ("int8", "int4")}
 _OF_THE_CACHE: Final = {"attention", "kv_write"}

@@ -10,8 +10,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from core.errors import RecordError
-from core.lab.gallery import FOLDER, Entry, Refused, gallery, read
+from core.errors import RecordError, UserError
+from core.lab.gallery import FOLDER, Refused, gallery, read
+from core.lab.gallery_entry import Entry
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def run(args: Namespace) -> dict[str, Any]:
 def _checked(path: Path) -> Entry:
     try:
         return read(path)
-    except RecordError as problem:
+    except UserError as problem:
         raise RecordError(f"{str(path)[-80:]}: {problem}") from problem
 
 
@@ -47,7 +48,7 @@ def _result(entries: list[Entry], refused: list[Refused]) -> dict[str, Any]:
                 "file": entry.name,
                 "kind": entry.kind,
                 "created_at": entry.created_at,
-                "device": entry.host.device,
+                "device": entry.device,
                 "machine": entry.machine,
                 "model": entry.model,
                 "formats": entry.formats,

@@ -13,8 +13,10 @@ import pytest
 from core.errors import RecordError, UserError
 from core.lab import record as run_record
 from core.lab import sweep_record as sweep_module
+from core.lab.checked_json import Reader
 from core.lab.experiment import KINDS
-from core.lab.gallery import _EXPERIMENTS, FOLDER, MOST_BYTES, MOST_FILES, Entry, gallery, read
+from core.lab.gallery import FOLDER, MOST_BYTES, MOST_FILES, gallery, read
+from core.lab.gallery_entry import EXPERIMENTS, Entry, entry_of
 from core.lab.record import RunRecord
 from core.lab.sealed_json import sealed
 from core.lab.sweep_record import SweepRecord
@@ -59,12 +61,17 @@ def test_a_sweep_says_how_many_cells_were_disturbed(folder: Path) -> None:
 
 
 def test_every_kind_of_experiment_can_be_read() -> None:
-    assert set(_EXPERIMENTS) <= set(KINDS)
+    assert set(EXPERIMENTS) <= set(KINDS)
     recorded = [entry for entry in gallery().entries if entry.kind == "experiment"]
     for entry in recorded:
         assert entry.experiment is not None
         assert entry.result is not None
         assert entry.experiment.payload == json.loads((FOLDER / entry.name).read_text())["payload"]
+
+
+def test_what_is_downloaded_is_the_record_again(folder: Path) -> None:
+    for entry in (*gallery().entries, *gallery(folder).entries):
+        assert entry_of(entry.name, Reader(json.loads(entry.text()), "A record")) == entry
 
 
 # Bad files: one sentence each, nothing else lost

@@ -46,7 +46,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's arguments."""
     default = EndpointRequest()
     parser.add_argument("url", metavar="URL", help="the server's base, for example http://localhost:8000/v1")
-    parser.add_argument("--model", default="", metavar="NAME", help="as the server names it")
+    parser.add_argument(
+        "--model", metavar="NAME", help="as the server names it; the only one it serves unless given"
+    )
     parser.add_argument("--api", choices=APIS, default=default.api, help="which interface is asked")
     parser.add_argument(
         "--concurrency",
@@ -147,7 +149,7 @@ def _request(args: Namespace) -> EndpointRequest:
     at_once = max(args.concurrency)
     return EndpointRequest(
         url=args.url,
-        model=args.model,
+        model=args.model or "",
         api=args.api,
         levels=tuple(args.concurrency),
         requests=args.requests or max(_EACH * at_once, _LEAST),
@@ -227,20 +229,21 @@ def render(result: dict[str, Any]) -> str:
 
 def _level(level: dict[str, Any], prediction: dict[str, Any] | None) -> list[str]:
     summary, ratio = level["summary"], level["ratio"]
-    found = next(
-        (one for one in (prediction or {}).get("levels", []) if one["concurrency"] == level["concurrency"]),
-        {},
-    )
+    predicted: list[dict[str, Any]] = prediction["levels"] if prediction else []
+    at = level["concurrency"]
+    found: dict[str, Any] = next((one for one in predicted if one["concurrency"] == at), {})
     lines = []
     for index, name in enumerate(("ttft_s", "tpot_s", "itl_s")):
-        at_once = f"{level['concurrency']:>7}" if index == 0 else " " * 7
+        at_once = f"{at:>7}" if index == 0 else " " * 7
         lines.append(
             f"{at_once}  {name.upper()[:-2]:10}"
             + _times(found.get(name), summary[name])
             + ("" if ratio.get(name) is None else f"   {significant(ratio[name])}")
         )
-    rate, predicted = summary["output_tokens_per_s"], found.get("output_tokens_per_s")
-    cells = ["-" if value is None else significant(value) for value in (predicted, rate)]
+    rate = summary["output_tokens_per_s"]
+    cells = [
+        "-" if value is None else significant(value) for value in (found.get("output_tokens_per_s"), rate)
+    ]
     times = "" if ratio["output_tokens_per_s"] is None else f"   {significant(ratio['output_tokens_per_s'])}"
     lines.append(f"{'':7}  {'tokens/s':10}{cells[0]:>11}{cells[1]:>11}{'':22}{times}")
     return lines

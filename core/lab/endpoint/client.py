@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator
 from types import TracebackType
@@ -17,7 +18,7 @@ from typing import Any, Final, Self
 import httpx2
 
 from core.catalog.plain_text import plain_text
-from core.errors import EndpointError
+from core.errors import EndpointError, RequestError
 from core.lab.endpoint import sentences
 from core.lab.endpoint.answer import Answer, Piece, piece_of
 from core.lab.endpoint.request import EndpointRequest, check_key
@@ -58,7 +59,7 @@ class EndpointClient:
         request: where, and the limits. key: sent as a bearer token; empty for none.
 
     Raises:
-        RequestError: the key cannot stand in a header.
+        RequestError: the key cannot stand in a header, or the trusted authorities cannot be read.
     """
 
     def __init__(self, request: EndpointRequest, key: str = "") -> None:
@@ -69,7 +70,7 @@ class EndpointClient:
             headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})},
             follow_redirects=False,
             trust_env=False,
-            verify=httpx2.create_ssl_context(),
+            verify=_authorities(),
             timeout=httpx2.Timeout(request.silence_s, connect=request.connect_s, pool=None),
             limits=httpx2.Limits(max_connections=max(request.levels) + 1),
         )
@@ -205,6 +206,17 @@ class EndpointClient:
             short = sentences.quoted(body[:400].decode("utf-8", "replace"), self._key)[:60]
             raise EndpointError(sentences.malformed_list(short, self._request)) from None
         return tuple(dict.fromkeys(plain_text(str(name), _LONGEST_NAME) for name in names))
+
+
+def _authorities() -> ssl.SSLContext:
+    """Whose certificates are trusted: the system's authorities, or those of ``SSL_CERT_FILE``."""
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as problem:
+        raise RequestError(
+            "SSL_CERT_FILE must name a file of certificates that can be read; the one it names cannot be "
+            f"({plain_text(problem.strerror or str(problem), 80)}). Correct it, or unset it."
+        ) from None
 
 
 def _message(body: bytes) -> str:

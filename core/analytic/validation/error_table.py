@@ -124,7 +124,7 @@ def classes(judged: Sequence[JudgedRun], facet: str) -> dict[str, list[JudgedRun
     kept = {name: runs for name, runs in found.items() if runs}
     if facet in _ORDERS:
         return kept
-    return dict(sorted(kept.items(), key=lambda item: -len(item[1])))
+    return dict(sorted(kept.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def errors(name: str, judged: Sequence[JudgedRun]) -> Errors:

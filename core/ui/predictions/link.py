@@ -11,6 +11,7 @@ from typing import Final
 
 from core.analytic.validation.error_table import FACETS, classes
 from core.analytic.validation.judged import judged_runs
+from core.lab import gallery as folder
 from core.ui.scenario.page_part import PagePart
 
 #: What the rows can be filtered by.
@@ -20,11 +21,11 @@ _LONGEST: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is shown; an empty text means all, or none for ``row``.
+    """What is shown; an empty text means all, or none for ``row`` and ``record``.
 
     Attributes:
         metric, family, batch, format, source: a class of that facet. by: the facet of the error table.
-        row: the id of the row that is worked out.
+        row: the id of the row that is worked out. record: the name of the recorded run that is open.
     """
 
     metric: str = ""
@@ -34,6 +35,7 @@ class Shown:
     source: str = ""
     by: str = "group"
     row: str = ""
+    record: str = ""
 
 
 def now() -> Shown:
@@ -59,7 +61,7 @@ def show(**values: object) -> None:
 
 def show_all() -> None:
     """Take every filter away. Meant for callbacks."""
-    _PART.change(Shown(by=now().by))
+    _PART.change(Shown(by=now().by, record=now().record))
 
 
 def known(name: str) -> Collection[str]:
@@ -68,6 +70,8 @@ def known(name: str) -> Collection[str]:
         return tuple(FACETS)
     if name == "row":
         return ("", *(judged.run.id for judged in judged_runs()))
+    if name == "record":  # a name is only ever looked for among those that are there
+        return ("", *(entry.name for entry in folder.gallery(folder.FOLDER).entries))
     return ("", *classes(judged_runs(), name))
 
 

@@ -8,9 +8,11 @@ from core.analytic.validation.error_table import error_table, weakest
 from core.analytic.validation.judged import judged_runs
 from core.analytic.validation.judging import judge
 from core.analytic.validation.worked_run import work_out
+from core.lab.cell_errors import cell_errors
+from core.lab.gallery import gallery as read_gallery
 from core.ui import source
 from core.ui.figures.measured_and_predicted import measured_and_predicted
-from core.ui.predictions import link, published, row
+from core.ui.predictions import gallery, here, link, published, row
 from core.ui.scenario import record
 
 _STEM: Final = "predictions"
@@ -24,6 +26,8 @@ SOURCES: Final = (
     ("the picture", measured_and_predicted),
     ("the arithmetic of a row", work_out),
     ("the row that is open", row.draw),
+    ("errors of a sweep", cell_errors),
+    ("the recorded runs", read_gallery),
 )
 
 
@@ -33,4 +37,6 @@ def show() -> None:
     link.adopt(comes_in=record.comes_in())
     record.adopt_link(_STEM)
     published.show()
+    here.show()
+    gallery.show()
     source.show(SOURCES, key="predictions_code")

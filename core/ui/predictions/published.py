@@ -83,8 +83,8 @@ def summary() -> str:
     return (
         f"{found.rows:,} published measurements of {found.sources} sources are predicted, each by a fit that "
         f"has not seen its source. Half of the predictions are off by less than {found.median:.0f} %, nine "
-        f"in ten by less than {found.p90:.0f} %, and {found.in_range:.0%} of the measurements lie in the "
-        "predicted range, which should hold 80 %."
+        f"in ten by less than {found.p90:.0f} %, and {100 * found.in_range:.0f} % of the measurements lie in "
+        "the predicted range, which should hold 80 %."
     )
 
 
@@ -105,7 +105,7 @@ def _published() -> None:
         st.warning("No published row is all of this. Take one of the choices back.")
         st.button("Show all rows", on_click=link.show_all, key="predictions_all")
         return
-    left, right = st.columns([5, 4], gap="large")
+    left, right = st.columns([3, 2], gap="medium")
     with left:
         picture.show(drawn, key="predictions_scatter", on_pick=_open)
     with right:

@@ -58,7 +58,7 @@ def predict_steps(request: ServeRequest, way: Way, model: ModelSpec, machine: Ma
     Raises:
         FormatError: the machine has no rate for a format.
     """
-    if request.guesses:
+    if request.guesses_of(way):
         return ()
     steps = request.simulated(way)
     many = np.array([step.num_sequences for step in steps])

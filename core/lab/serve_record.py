@@ -258,7 +258,7 @@ def _predicted(reader: Reader, request: ServeRequest, way: Way) -> tuple[float, 
     if not reader.data.get("predicted_step_s"):
         return ()
     steps_s = reader.numbers("predicted_step_s", 1e-9, 1e6)
-    if request.guesses or len(steps_s) != len(request.simulated(way)):
+    if request.guesses_of(way) or len(steps_s) != len(request.simulated(way)):
         reader.refuse("predicted_step_s", "the seconds of every simulated step, or nothing")
     return steps_s
 

@@ -34,16 +34,19 @@ class Way:
     Attributes:
         policy: who may join when. cache: how it is laid out. step_tokens: the most tokens of a step.
         places: the most requests at once; 0 for as many as the request has. With 1, one by one.
+        guessing: whether the request's guesses are used.
     """
 
     policy: str = "continuous"
     cache: PagedCache = "paged"
     step_tokens: int = PREFILL_TOKENS
     places: int = 0
+    guessing: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dict; places of its own only where there are some."""
-        return {name: value for name, value in plain(self).items() if name != "places" or value}
+        """A plain dict; places of its own and doing without guesses only where that is so."""
+        usual = {"places": 0, "guessing": True}
+        return {name: value for name, value in plain(self).items() if usual.get(name) != value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,10 @@ class ServeRequest:
     def places_of(self, way: Way) -> int:
         """The most requests at once when they are served this way."""
         return way.places or self.places
+
+    def guesses_of(self, way: Way) -> int:
+        """Tokens that are guessed in each step when they are served this way."""
+        return self.guesses if way.guessing else 0
 
     def batching(self, way: Way) -> Batching:
         """The same for the simulator; a contiguous cache is one page for the longest request a place."""

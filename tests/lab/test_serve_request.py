@@ -13,11 +13,17 @@ from core.simulate.trace import Trace
 def test_places_of_its_own_are_a_ways_and_change_no_older_request() -> None:
     request = ServeRequest(ways=(Way(), Way(places=1)))
     assert ServeRequest.from_json(request.to_json()) == request
-    assert "places" not in request.to_json()["ways"][0]
+    assert request.to_json()["ways"][0] == {"policy": "continuous", "cache": "paged", "step_tokens": 2048}
     assert {step.num_sequences for step in request.simulated(request.ways[1])} == {1}
     assert request.batching(request.ways[1]).num_pages == request.batching(request.ways[0]).num_pages
     with pytest.raises(RequestError, match="places must be from 0 to 64; got 65"):
         replace(request, ways=(Way(places=65),)).validate()
+
+
+def test_a_way_may_do_without_guesses() -> None:
+    request = ServeRequest(guesses=3, ways=(Way(), Way(guessing=False)))
+    assert [request.guesses_of(way) for way in request.ways] == [3, 0]
+    assert ServeRequest.from_json(request.to_json()) == request
 
 
 def test_a_request_survives_its_json() -> None:

@@ -7,7 +7,7 @@ from core.errors import JobError
 from core.lab.job import JobSnapshot, JobState
 from core.ui.lab import service
 from tests.pages.conftest import settled, state, words
-from tests.pages.fake_lab import FakeLab
+from tests.pages.fake_lab import FakeLab, ready
 
 pytestmark = pytest.mark.page
 
@@ -125,3 +125,25 @@ def test_a_recorded_result_stands_in_until_there_is_an_own_one(app: AppTest, lab
     settled(app.run())
     assert state(app) == "recorded"
     assert "It said something elsewhere." in words(app)
+
+
+def test_while_it_waits_the_reason_is_told_and_the_recorded_result_stays(app: AppTest, lab: FakeLab) -> None:
+    app.session_state["ship"] = True
+    lab.becomes = JobSnapshot("", JobState.QUEUED, position=0)
+    lab.now = ready(state="warming", phase="calibrating", fraction=0.3)
+    press(app, "trial_run")
+    assert state(app) == "queued"
+    assert "You are next. First the model is loaded and this computer is calibrated once" in words(app)
+    assert "It said something elsewhere." in words(app)
+    lab.now = ready()
+    settled(app.run())
+    assert "You are next; it starts as soon as" in words(app)
+
+
+def test_while_it_runs_again_the_result_of_before_stays(app: AppTest, lab: FakeLab) -> None:
+    press(app, "trial_run")
+    lab.finish_experiment("cpu-0", {"text": "much"})
+    settled(app.run())
+    press(app, "trial_run")
+    assert state(app) == "measuring"
+    assert "It said much." in words(app)

@@ -1,73 +1,22 @@
 """The measured beats of pages 9 and 14: the picture's trace, served beside the simulator, and its badges."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.analytic.step_record import StepRecord
-from core.lab.serve_record import ServedRequest, ServedStep, ServeRecord, Service
-from core.lab.serve_request import ServeRequest, Way
+from core.lab.serve_record import ServeRecord
 from core.lesson.lesson_file import lessons
 from core.lesson.serving_trial import experiment_of
-from core.simulate.batching import SimulatedStep
 from core.ui.lesson import recorded
-from tests.lab import examples
 from tests.pages.conftest import Open, component_data, settled, state, tables, words
 from tests.pages.fake_lab import FakeLab
+from tests.pages.served_example import record_of
 
 pytestmark = pytest.mark.page
 
 STEMS = ("batching", "paged_attention")
-STEP_S = 0.02
-
-
-def served_step(number: int, step: SimulatedStep) -> ServedStep:
-    names = {name: getattr(step, name) for name in ("requests", "reading", "tables", "held_tokens", "now")}
-    record = StepRecord(
-        index=number,
-        kind=step.kind,
-        num_sequences=step.num_sequences,
-        new_tokens=step.new_tokens,
-        context_tokens=step.context_tokens,
-        weight_bytes=1,
-        kv_read_bytes=1,
-        kv_write_bytes=1,
-        pages_used=step.pages_used,
-        pages_free=step.pages_free,
-        device_s=STEP_S,
-        host_s=STEP_S,
-        num_waiting=step.num_waiting,
-        num_preempted=step.num_preempted,
-        shared_tokens=step.shared_tokens,
-    )
-    return ServedStep(record=record, end_s=STEP_S * (number + 1), **names)
-
-
-def served(request: ServeRequest, way: Way) -> Service:
-    """A server that does what the simulator says, in equal steps."""
-    steps = tuple(served_step(number, step) for number, step in enumerate(request.simulated(way)))
-    requests = []
-    for index, arrival in enumerate(request.arrivals()):
-        ends = [step.end_s for step in steps if index in step.requests]
-        requests.append(ServedRequest(0.0, ends[0], ends[-1], tuple(range(arrival.new_tokens))))
-    return Service(way, steps, tuple(requests))
-
-
-def record_of(payload: dict[str, Any], noisy: Sequence[str] = ()) -> dict[str, Any]:
-    request = ServeRequest.from_json(payload)
-    record = ServeRecord(
-        created_at="2026-01-02T03:04:05+00:00",
-        host=examples.record().host,
-        request=request,
-        model_name="A model",
-        services=tuple(served(request, way) for way in request.ways),
-        noisy=tuple(noisy),
-    )
-    return json.loads(json.dumps(record.to_json()))  # type: ignore[no-any-return]
 
 
 def run(app: AppTest, lab: FakeLab, stem: str) -> dict[str, Any]:

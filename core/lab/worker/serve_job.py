@@ -114,14 +114,14 @@ class _Clock:
 
 
 def _serve(engine: Engine, request: ServeRequest, way: Way, report: Report) -> Service:
-    arrivals, batching = request.arrivals(), request.batching(way)
+    arrivals, batching, guesses = request.arrivals(), request.batching(way), request.guesses_of(way)
     serving = Serving(
         POLICIES[way.policy],
         request.places_of(way),
         way.step_tokens,
         cache_tokens=batching.num_pages * batching.page_tokens,
         share=request.share,
-        speculator=NGramSpeculator(request.guesses) if request.guesses else None,
+        speculator=NGramSpeculator(guesses) if guesses else None,
     )
     clock = _Clock()
     token_times_s: list[list[float]] = [[] for _ in arrivals]

@@ -12,14 +12,12 @@ from core.errors import UserError
 from core.lab.request import CACHES, EMBEDDED_MODEL, MAX_NEW_TOKENS, MAX_PROMPT_CHARACTERS, RunRequest
 from core.lab.status import LabStatus
 from core.ui.lab import models, settings
-from core.ui.lab.link import LIMITS
+from core.ui.lab.link import KV, LIMITS, WEIGHTS
 
 _CACHES: Final = {"contiguous": "On, in one piece", "paged": "On, in pages", "none": "Off"}
 _DEVICES: Final = {"cpu": "CPU", "cuda": "GPU (CUDA)"}
 #: Short enough for half a column; the sizes of groups are told where a format is explained.
-_FORMAT_NAMES: Final = {record.id: record.name.partition(",")[0] for record in FORMATS.values()}
-_WEIGHTS: Final = tuple(record.id for record in FORMATS.values() if "weights" in record.uses)
-_KV: Final = tuple(record.id for record in FORMATS.values() if "kv" in record.uses)
+FORMAT_NAMES: Final = {record.id: record.name.partition(",")[0] for record in FORMATS.values()}
 
 
 def draw(status: LabStatus) -> None:
@@ -38,8 +36,8 @@ def draw(status: LabStatus) -> None:
         _choice(
             "Weight format",
             "weights",
-            _WEIGHTS,
-            _FORMAT_NAMES,
+            WEIGHTS,
+            FORMAT_NAMES,
             "How each weight is stored. Fewer bits mean fewer bytes to read for every token.",
         )
     with right:
@@ -70,7 +68,7 @@ def more(status: LabStatus) -> None:
         devices = status.info.devices or ("cpu",)
         if len(devices) > 1:
             _choice("Device", "device", devices, _DEVICES, "Where it runs.")
-        _choice("KV format", "kv", _KV, _FORMAT_NAMES, "How keys and values are stored.")
+        _choice("KV format", "kv", KV, FORMAT_NAMES, "How keys and values are stored.")
         left, right = st.columns(2)
         with left:
             _number("Temperature", "temperature", 0.1, "0 always takes the likeliest token.")

@@ -60,15 +60,17 @@ def show(
         draw: draws a finished result; a ``UserError`` that it or the notes raise is shown as its sentence.
         key: of the widgets.
         problem: why it cannot be run so, as a sentence; empty where it can.
-        recorded: the result of a real run that ships with the app, for settings never run here.
+        recorded: the result of a real run that ships with the app, for settings never run here. While
+            something is under way the result of before, or this one, stays.
         notes: the sentences.
         device: where it runs.
     """
-    if runs.job() is not None:
-        _under_way(experiment, key, device)
-        return
     result = runs.result_of(experiment)
     shown = None if problem else result or recorded
+    if runs.job() is not None:
+        _under_way(experiment, key, device)
+        _draw(shown, draw)
+        return
     try:
         _at_rest(experiment, result, recorded, notes, problem)
     except UserError as fault:  # the result cannot be read
@@ -76,6 +78,10 @@ def show(
         shown = None
     if not print_view.is_on():
         _run_button(experiment, key, device, "Run" if result is None else "Run again", bool(problem))
+    _draw(shown, draw)
+
+
+def _draw(shown: dict[str, Any] | None, draw: Draw) -> None:
     if shown is not None:
         try:
             draw(shown)

@@ -7,15 +7,15 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import UserError
 from core.lab.compare import compare
 from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
 from core.ui import export
-from core.ui.lab import models, runs, settings
+from core.ui.lab import models, runs, settings, upload
 from core.ui.table import Blank, Cell
 
 _MS: Final = 1000.0
+_LOAD: Final = "lab_load"
 _CACHES: Final = {"contiguous": "with cache", "paged": "with cache in pages", "none": "without cache"}
 
 
@@ -72,31 +72,7 @@ def save_button(record: RunRecord) -> None:
 
 def load_field() -> None:
     """Load a saved run; what is wrong with a file stands right below the field."""
-    turn = st.session_state.setdefault("lab_load_turn", 0)
-    file = st.file_uploader(
-        "Load a saved run",
-        type="json",
-        key=f"lab_load_{turn}",
-        max_upload_size=1,
-        help="A file that this page saved, here or on another computer; up to 1 MB.",
-    )
-    if file is None or st.session_state.get("lab_load_seen") == file.file_id:
-        _load_trouble()
-        return
-    st.session_state["lab_load_seen"] = file.file_id
-    try:
-        runs.show_loaded(loads(file.getvalue()))
-    except UserError as fault:
-        st.session_state["lab_load_trouble"] = str(fault)
-        _load_trouble()
-        return
-    st.session_state.pop("lab_load_trouble", None)
-    st.rerun()
-
-
-def _load_trouble() -> None:
-    if sentence := st.session_state.get("lab_load_trouble"):
-        st.error(sentence)
+    upload.show("Load a saved run", _LOAD, lambda content: runs.show_loaded(loads(content)))
 
 
 def loaded_buttons(record: RunRecord) -> None:
@@ -109,7 +85,7 @@ def loaded_buttons(record: RunRecord) -> None:
 def close_loaded() -> None:
     """Go back to this visit's own runs. Meant as a callback."""
     runs.show_loaded(None)
-    st.session_state["lab_load_turn"] = st.session_state.get("lab_load_turn", 0) + 1
+    upload.clear(_LOAD)
 
 
 def repeat_here(record: RunRecord) -> None:

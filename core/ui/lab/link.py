@@ -1,45 +1,46 @@
-"""The lab's settings in a link: everything but the prompt, which stays on the visitor's page.
+"""The settings of one answer in a link: everything but the prompt, which stays on the visitor's page.
 
-Keys start with ``lab_`` so that the scenario's own keys keep their meaning on every page. Defaults
-are left out; a value outside its limits is clamped, an unknown name is replaced, and both are said.
+Keys start with ``lab_`` so that the scenario's own keys keep their meaning on every page; see
+``link_fields`` for how a value is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from core.catalog.formats import FORMATS
 from core.lab.request import CACHES, DEVICES, MAX_NEW_TOKENS, RunRequest
+from core.ui.lab import link_fields
+from core.ui.lab.link_fields import SWITCH, LinkField
 
 PREFIX: Final = "lab_"
+WEIGHTS: Final = tuple(record.id for record in FORMATS.values() if "weights" in record.uses)
+KV: Final = tuple(record.id for record in FORMATS.values() if "kv" in record.uses)
+
+#: Field of the request -> how a link holds it; which models there are depends on the server.
+_FIELDS: Final[dict[str, LinkField]] = {
+    "model": LinkField("model", "model"),
+    "weights": LinkField("weights", "weight format", WEIGHTS),
+    "kv": LinkField("kv", "KV format", KV),
+    "cache": LinkField("cache", "cache", CACHES),
+    "device": LinkField("device", "device", DEVICES),
+    "max_tokens": LinkField("tokens", "New tokens", limits=(1, MAX_NEW_TOKENS)),
+    "raw": LinkField("raw", "raw switch", SWITCH),
+    "temperature": LinkField("temperature", "The temperature", limits=(0.0, 5.0)),
+    "top_k": LinkField("top_k", "Top-k", limits=(0, 1_000_000)),
+    "top_p": LinkField("top_p", "Top-p", limits=(0.01, 1.0)),
+    # The largest whole number that a browser keeps exactly.
+    "seed": LinkField("seed", "The seed", limits=(0, 2**53 - 1)),
+}
 
 #: Field of the request -> key in the link, without its prefix.
-KEYS: Final[dict[str, str]] = {
-    "model": "model",
-    "weights": "weights",
-    "kv": "kv",
-    "cache": "cache",
-    "device": "device",
-    "max_tokens": "tokens",
-    "raw": "raw",
-    "temperature": "temperature",
-    "top_k": "top_k",
-    "top_p": "top_p",
-    "seed": "seed",
-}
-
+KEYS: Final[dict[str, str]] = {name: field.key for name, field in _FIELDS.items()}
 #: Smallest and largest value of each number, also for the page's number fields.
 LIMITS: Final[dict[str, tuple[float, float]]] = {
-    "max_tokens": (1, MAX_NEW_TOKENS),
-    "temperature": (0.0, 5.0),
-    "top_k": (0, 1_000_000),
-    "top_p": (0.01, 1.0),
-    "seed": (0, 2**53 - 1),  # the largest whole number that a browser keeps exactly
+    name: field.limits for name, field in _FIELDS.items() if field.limits is not None
 }
-
-_LONGEST_NUMBER: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,7 @@ def encode(request: RunRequest) -> dict[str, str]:
     >>> encode(RunRequest(prompt="private", weights="int8"))
     {'lab_weights': 'int8'}
     """
-    default = RunRequest()
-    return {
-        PREFIX + KEYS[field.name]: _written(getattr(request, field.name))
-        for field in fields(RunRequest)
-        if field.name in KEYS and getattr(request, field.name) != getattr(default, field.name)
-    }
+    return link_fields.encode(request, RunRequest(), _FIELDS, PREFIX)
 
 
 def decode(params: Mapping[str, str], models: Collection[str], prompt: str) -> DecodedSettings:
@@ -75,87 +71,5 @@ def decode(params: Mapping[str, str], models: Collection[str], prompt: str) -> D
     >>> decode({"lab_tokens": "9999"}, ["smollm2-135m"], "Hello").notes
     ('New tokens must be from 1 to 512; the link says 9,999, so 512 is used.',)
     """
-    default = RunRequest(prompt=prompt)
-    values: dict[str, Any] = {}
-    notes: list[str] = []
-    for name, key in KEYS.items():
-        text = params.get(PREFIX + key)
-        if text is None:
-            continue
-        value, note = _read(name, text, models)
-        if note:
-            notes.append(note)
-        values[name] = value
-    known = {PREFIX + key for key in KEYS.values()}
-    notes += [
-        f"The link has a setting {name[:40]!r} that this page does not know; it is ignored."
-        for name in params
-        if name.startswith(PREFIX) and name not in known
-    ]
-    return DecodedSettings(replace(default, **values), tuple(notes[:8]))
-
-
-def _written(value: object) -> str:
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-def _read(name: str, text: str, models: Collection[str]) -> tuple[Any, str]:
-    default = getattr(RunRequest(), name)
-    if name in LIMITS:
-        return _number(name, text, default)
-    choices = _choices(name, models)
-    if text not in choices:
-        shown = _written(default)
-        return (
-            default,
-            f"The {_LABELS[name]} {text[:40]!r} in the link is not known here, so {shown} is used.",
-        )
-    return (text == "1") if name == "raw" else text, ""
-
-
-def _choices(name: str, models: Collection[str]) -> Collection[str]:
-    return {
-        "model": models,
-        "weights": [record.id for record in FORMATS.values() if "weights" in record.uses],
-        "kv": [record.id for record in FORMATS.values() if "kv" in record.uses],
-        "cache": CACHES,
-        "device": DEVICES,
-        "raw": ("0", "1"),
-    }[name]
-
-
-_LABELS: Final[dict[str, str]] = {
-    "model": "model",
-    "weights": "weight format",
-    "kv": "KV format",
-    "cache": "cache",
-    "device": "device",
-    "raw": "raw switch",
-    "max_tokens": "New tokens",
-    "temperature": "The temperature",
-    "top_k": "Top-k",
-    "top_p": "Top-p",
-    "seed": "The seed",
-}
-
-
-def _number(name: str, text: str, default: float) -> tuple[float, str]:
-    low, high = LIMITS[name]
-    whole = isinstance(default, int)
-    try:
-        value = float(text) if len(text) <= _LONGEST_NUMBER else float("nan")
-        value = int(text) if whole and value == value else value  # noqa: PLR0124 - false for a NaN
-    except (ValueError, OverflowError):
-        value = float("nan")
-    label = _LABELS[name]
-    if value != value:  # noqa: PLR0124
-        kind = "whole number" if whole else "number"
-        return default, f"{label} must be a {kind}; the link says {text[:40]!r}, so {default:,} is used."
-    clamped = min(max(value, type(default)(low)), type(default)(high))
-    if clamped == value:
-        return value, ""
-    return clamped, (
-        f"{label} must be from {low:,} to {high:,}; the link says {value:,}, so {clamped:,} is used."
-    )
+    fields = {**_FIELDS, "model": LinkField("model", "model", models)}
+    return DecodedSettings(*link_fields.decode(params, RunRequest(prompt=prompt), fields, PREFIX))

@@ -38,7 +38,6 @@ SOURCES: Final = (
     ("a pass by operator", operator_times),
 )
 _WATCHING: Final = "lab_watching"
-_REATTACH: Final = "lab_reattach"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +64,7 @@ def lay_out() -> Places:
 
 def show(lab: Lab, visits: Visits) -> None:
     """Draw the page and keep it going, with runs made in ``lab`` and owned by ``visits``."""
-    if (key := st.session_state.pop(_REATTACH, None)) and (request := runs.reattach(visits, key)):
-        # What was set and typed since the run began is not lost with the reload.
-        settings.use(visits.settings_of(key) or request)
-    settings.adopt_link(models.known_ids())
-    st.fragment(_recognise, key="lab_visit")(lab, visits)
+    settings.adopt_link()
     places = lay_out()
     status = lab.status(settings.current().device)
     period = period_s(lab, status)
@@ -80,14 +75,6 @@ def show(lab: Lab, visits: Visits) -> None:
             st.fragment(watch, key="lab_watch", run_every=period)(lab, status.device, period)
     learning.end()
     source.show(SOURCES, key="lab")
-
-
-def _recognise(lab: Lab, visits: Visits) -> None:
-    """Find the job of this tab again after a reload."""
-    key = visit_key.ask()
-    if key is not None and runs.can_reattach(lab, visits, key):
-        st.session_state[_REATTACH] = key
-        st.rerun()
 
 
 def bench(lab: Lab, visits: Visits, places: Places) -> None:

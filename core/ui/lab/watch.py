@@ -32,6 +32,8 @@ _SOON_S: Final = 2.0
 _ENOUGH: Final = 0.1
 #: Nothing can run now, and that changes by itself.
 _UNREADY: Final = {"starting", "warming", "restarting", "failed"}
+#: It will be able to, without anybody's help.
+_SOON: Final = _UNREADY - {"failed"}
 
 
 def period_s(lab: Lab, status: LabStatus) -> float | None:
@@ -42,14 +44,21 @@ def period_s(lab: Lab, status: LabStatus) -> float | None:
     return WAITING_S if status.state in _UNREADY else None
 
 
-def watch(lab: Lab, device: str, period: float) -> None:
-    """Draw what is under way, again and again, until it ends or its pace changes."""
+def watch(lab: Lab, device: str, period: float, *, writes: bool = True) -> None:
+    """Draw what is under way, again and again, until it ends or its pace changes.
+
+    Args:
+        lab: where it runs.
+        device: on which of its devices.
+        period: seconds between two looks.
+        writes: what can be run here writes a text, for which there is room.
+    """
     if runs.job() is None:
-        status = lab.status(device)
-        _preparing(status)
-        _streaming("")
+        _preparing(lab.status(device))
+        if writes:
+            _streaming("")
     else:
-        _own_job(lab)
+        _own_job(lab, device)
     # Last of all, so that every widget of this fragment has been drawn before it starts anew.
     if period_s(lab, lab.status(device)) != period:
         st.rerun()
@@ -83,7 +92,7 @@ def _is_next(lab: Lab, job_id: str) -> bool:
     return snapshot.state is not JobState.QUEUED or snapshot.position == 0
 
 
-def _own_job(lab: Lab) -> None:
+def _own_job(lab: Lab, device: str) -> None:
     job = runs.job()
     if job is None:
         return
@@ -98,7 +107,11 @@ def _own_job(lab: Lab) -> None:
         done = "Done." if job.experiment is not None else "Done. Comparing with the prediction."
         state_card("measuring", done, 1.0)
     elif snapshot.state is JobState.QUEUED:
-        state_card("queued", _place(snapshot))
+        status = lab.status(device)
+        if snapshot.position == 0 and status.state in _SOON:
+            state_card("queued", f"You are next. {_getting_ready(status)}", status.fraction)
+        else:
+            state_card("queued", _place(snapshot))
     else:
         said = _progress(snapshot, job)
         if job.request is None or not snapshot.steps:
@@ -112,13 +125,19 @@ def _preparing(status: LabStatus) -> None:
     if status.state == "failed":
         state_card("failed", sentences.cannot_start(status.message))
         return
+    state_card("starting", _getting_ready(status), status.fraction)
+
+
+def _getting_ready(status: LabStatus) -> str:
+    """Why nothing can run yet, what goes on, and how long it takes."""
     words = {
         "starting": "The measuring process starts; that takes a few seconds.",
         "restarting": "The measuring process ended and starts again.",
-        "warming": "The model is loaded, and this computer's speed is measured once, so that runs can be "
-        f"predicted. Now: {status.phase or 'loading'}. {so_far(('', status.phase), status.fraction)}",
+        "warming": "First the model is loaded and this computer is calibrated once, so that runs can be "
+        f"predicted; that takes from half a minute to two. Now: {status.phase or 'loading'}. "
+        f"{so_far(('', status.phase), status.fraction)}",
     }
-    state_card("starting", words.get(status.state, "One moment."), status.fraction)
+    return words.get(status.state, "One moment.")
 
 
 def so_far(what: tuple[str, str], fraction: float | None) -> str:

@@ -12,10 +12,11 @@ class CollectiveRecord:
     Attributes:
         stage: the pipeline stage, from 0. name: where in the pass it stands, as the operator table says it.
         ranks: processes that take part.
-        count: how many there were. message_bytes: of their tensors, counted on the real ones.
+        count: how many there were. message_bytes: of the tensors of all of them together, counted on the
+            real ones.
         median_s, p10_s, p90_s: seconds of one, waiting for the other processes included, over all
             processes of the stage.
-        predicted_count, predicted_bytes: what the operator table says; None for what it leaves out.
+        predicted_count, predicted_bytes: both as the operator table says; None for what it leaves out.
     """
 
     stage: int

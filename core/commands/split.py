@@ -56,6 +56,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="when the processes are ended",
     )
     parser.add_argument("--raw", action="store_true", help="the bare prompt, without the chat template")
+    parser.epilog = (
+        "In the JSON, message_bytes and predicted_bytes are of all messages of an exchange together: count "
+        "of them; median_s, p10_s and p90_s are seconds of one."
+    )
 
 
 def run(args: Namespace) -> dict[str, Any]:
@@ -103,7 +107,8 @@ def render(result: dict[str, Any]) -> str:
         f"weights: {kept}; {format_gib(result['single_stored_bytes'])} in one process",
         *([] if result["single_tokens_per_s"] is None else [_rates(result)]),
         "",
-        f"{'stage':6}{'exchange':22}{'among':>6}{'count':>8}{'bytes':>14}{'predicted':>14}   seconds of one",
+        f"{'stage':6}{'exchange':22}{'among':>6}{'count':>8}{'bytes in all':>14}{'predicted':>14}"
+        "   seconds of one",
         *(_line(each) for each in result["collectives"]),
     ]
     return "\n".join(lines)

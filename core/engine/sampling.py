@@ -110,9 +110,12 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
 
 @torch.inference_mode()
 def greedy(logits: Tensor) -> Tensor:
-    """The largest of each row; -1 where they are not finite."""
+    """The largest of each row; -1 where one of them is not finite.
+
+    What is no number is both the largest and the smallest, and nothing masks a logit with minus infinity.
+    """
     largest, best = logits.max(dim=-1)
-    return torch.where(largest.isfinite(), best, -1)
+    return torch.where(largest.isfinite() & logits.amin(dim=-1).isfinite(), best, -1)
 
 
 def filtered(scores: Tensor, sampling: Sampling) -> Tensor:

@@ -1,12 +1,18 @@
 """Processes that share a model: they start, meet and end together, whatever happens to one of them."""
 
 import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
 
+import psutil
 import pytest
 
+from core.__main__ import INTERRUPTED
 from core.analytic.parallel import ParallelPlan
 from core.engine.parallel import launch as launch_module
 from core.engine.parallel.launch import launch
@@ -63,6 +69,44 @@ def test_an_interrupt_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(KeyboardInterrupt):
         launch(JOB)
     assert not ranks_left()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Signals cannot be held back here.")
+@pytest.mark.parametrize("wait_s", [0.0, 0.4])
+def test_an_interrupt_of_all_is_quiet_even_while_they_load_torch(wait_s: float) -> None:
+    """As a terminal sends it: to the command and to each of its processes, at once."""
+    command = [sys.executable, "-m", "core", "split", "hi", "--tp", "2", "--model", "shape:tiny-moe"]
+    run = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    whole = psutil.Process(run.pid)
+    try:
+        while not (ranks := started(whole)):
+            assert run.poll() is None, "it was done before it had begun"
+            time.sleep(0.005)
+        time.sleep(wait_s)
+        ranks = started(whole) or ranks
+        os.killpg(run.pid, signal.SIGINT)
+        out, said = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    assert run.returncode == INTERRUPTED
+    assert "Traceback" not in said
+    assert (out, said.splitlines()[-1]) == ("", "Stopped.")
+    assert not any(rank.is_running() for rank in ranks)
+
+
+def started(parent: psutil.Process) -> list[psutil.Process]:
+    """Its ranks, as soon as they are programs of their own."""
+    return [child for child in parent.children() if any("spawn_main" in word for word in arguments_of(child))]
+
+
+def arguments_of(process: psutil.Process) -> list[str]:
+    try:
+        words: list[str] = process.cmdline()
+    except psutil.Error:  # it has just ended
+        return []
+    return words
 
 
 def test_the_reason_is_said_rather_than_the_silence_that_follows_it() -> None:

@@ -87,7 +87,7 @@ def test_what_is_allowed_is_the_likeliest_and_no_more_than_asked(
         assert chances[kept].sum() - chances[kept].min() <= top_p + 1e-5
 
 
-@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_logits_that_are_not_finite_are_told_apart(value: float, temperature: float) -> None:
     rows = torch.zeros(2, 5)

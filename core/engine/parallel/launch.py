@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Final
@@ -82,12 +83,38 @@ def _started(job: Job, port: int, limit_s: float) -> Iterator[list[tuple[BasePro
             process = context.Process(
                 target=_begin, args=(job, rank, port, limit_s, speaker), name=f"rank {rank}", daemon=True
             )
-            process.start()
+            with _interrupts_held():  # what was started is also ended
+                process.start()
+                ranks.append((process, listener))
             speaker.close()
-            ranks.append((process, listener))
         yield ranks
     finally:
         _end([process for process, _ in ranks])
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Start processes that no Ctrl-C reaches, not even while they load their libraries.
+
+    A terminal sends it to all processes, but it is the parent's, who ends them; it gets it right after. What
+    is blocked here is blocked in whatever starts meanwhile.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # it would unblock when it starts
+    held: list[int] = []
+    in_main = threading.current_thread() is threading.main_thread()  # others get none, and may set no handler
+    usual = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if in_main else None
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if in_main:
+            signal.signal(signal.SIGINT, usual or signal.default_int_handler)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _end(processes: list[BaseProcess]) -> None:
@@ -143,7 +170,7 @@ def _require_well(ranks: list[tuple[BaseProcess, Connection]], words: dict[int, 
 
 def _begin(job: Job, rank: int, port: int, limit_s: float, speaker: Connection) -> None:
     """The first thing that a process runs."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends all
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends all; see _interrupts_held
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
     loopback = _LOOPBACK.get(sys.platform)

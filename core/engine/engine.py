@@ -47,6 +47,7 @@ class Engine:
         page_tokens: tokens in a page of a paged cache.
         kernels: the kernel that was chosen for each operator.
         end_tokens: ids after which the model has finished its answer.
+        stored_as: how its file keeps the layers' matrices, an encoding of ``Weight``.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Engine:
         self.spec = checkpoint.spec
         self.text = checkpoint.text
         self.end_tokens = checkpoint.end_tokens
+        self.stored_as = checkpoint.stored_as
         self.memory = CacheMemory(checkpoint.spec, kv, device, SCRATCH_SLOTS[runner])
         self.device, self.weights, self.kv, self.cache = device, weights, kv, cache
         self.page_tokens = page_tokens

@@ -10,6 +10,8 @@ from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, dequantize, quant
 from safetensors import SafetensorError
 
 from core.engine.engine import Engine
+from core.engine.files.gguf_file import unpermute
+from core.engine.kernels import GroupedByteLinear
 from core.errors import CheckpointError
 from core.storage import CACHE_VARIABLE
 from tests.engine.forward import logits, random_ids, relative_error
@@ -103,6 +105,45 @@ def test_any_encoding_gives_the_logits_of_what_it_stores(encoding: str, tmp_path
     assert relative_error(found, expected) < 1e-4
     assert engine.end_tokens == {257}
     assert engine.decode(engine.encode("a b", raw=True)) == "a b"
+
+
+def file_blocks(path: Path) -> dict[str, np.ndarray]:
+    """The raw blocks of a file's matrices by name, Q and K in the order of Hugging Face."""
+    heads = {"attn_q": 4, "attn_k": 2}
+    raw = {tensor.name: np.array(tensor.data) for tensor in GGUFReader(path).tensors if tensor.data.ndim == 2}
+    return {
+        name: unpermute(rows, heads[part]) if (part := name.split(".")[-2]) in heads else rows
+        for name, rows in raw.items()
+    }
+
+
+def as_blocks(tensors: tuple[torch.Tensor, ...]) -> np.ndarray:
+    """What a kernel keeps, laid out as a file lays it out: a scale, then its 32 bytes."""
+    numbers, scale = (tensor.contiguous().view(torch.uint8) for tensor in tensors)
+    both = torch.cat((scale.view(*tensors[1].shape, 2), numbers.view(*tensors[1].shape, 32)), dim=-1)
+    return both.flatten(1).numpy()
+
+
+def test_eight_bit_blocks_reach_the_kernels_bit_for_bit(tmp_path: Path) -> None:
+    path = write(tmp_path / "tiny.gguf", tiny_model("llama, tied, grouped"), "Q8_0")
+    engine, raw = Engine.load(path, weights="int8-g32", kv="fp32"), file_blocks(path)
+    assert engine.stored_as == "q8_0"
+    for index, block in enumerate(engine.model.blocks):
+        gate_up, down = (kernels[0] for kernels in block.feed_forward.kernels().values())
+        parts = {
+            block.qkv_linear: ("attn_q", "attn_k", "attn_v"),
+            block.output_linear: ("attn_output",),
+            gate_up: ("ffn_gate", "ffn_up"),
+            down: ("ffn_down",),
+        }
+        for kernel, names in parts.items():
+            assert isinstance(kernel, GroupedByteLinear)
+            expected = np.concatenate([raw[f"blk.{index}.{name}.weight"] for name in names])
+            np.testing.assert_array_equal(as_blocks(kernel.tensors), expected)
+    assert isinstance(engine.model.head, GroupedByteLinear)
+    for tensors in (engine.model.head.tensors, engine.model.table.tensors):
+        np.testing.assert_array_equal(as_blocks(tensors), raw["token_embd.weight"])
+    assert engine.model.head.tensors[0].data_ptr() == engine.model.table.tensors[0].data_ptr()
 
 
 def test_the_file_is_read_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,11 @@ class Checkpoint:
     text: TextCodec
     end_tokens: frozenset[int]
 
+    @property
+    def stored_as(self) -> str:
+        """The encoding of the layers' matrices, told by the first that every layer has."""
+        return self.weights.weight(f"{layer_prefix(0)}self_attn.o_proj.weight").encoding
+
 
 def layer_prefix(index: int) -> str:
     """The beginning of the names of one layer's tensors."""

@@ -18,6 +18,9 @@ BLOCK: Final = 32  # weights that share one scale, in both block encodings
 #: Bytes of a block: scale and minimum (fp16 each) before 16 bytes of nibbles; scale before 32 bytes.
 BLOCK_BYTES: Final = {"q4_1": 20, "q8_0": 34}
 
+#: The weight format that keeps the integers of such blocks.
+KEPT_BY: Final = {"q4_1": "int4", "q8_0": "int8-g32"}
+
 
 @dataclass(frozen=True, slots=True)
 class Weight:

@@ -15,7 +15,8 @@ import streamlit as st
 
 from core.ui import print_view, table
 
-_ROOT: Final = Path(__file__).parents[2]
+#: The project's folder.
+ROOT: Final = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def source_of(gives: str, thing: Callable[..., Any]) -> Source:
     """
     bare = inspect.unwrap(thing)
     lines, line = inspect.getsourcelines(bare)
-    path = Path(inspect.getsourcefile(bare) or "").resolve().relative_to(_ROOT)
+    path = Path(inspect.getsourcefile(bare) or "").resolve().relative_to(ROOT)
     return Source(gives, bare.__qualname__, path.as_posix(), line, "".join(lines))
 
 

@@ -528,3 +528,32 @@ def test_a_file_that_is_no_record_is_one_sentence_and_nothing_is_lost(
     assert len(app.error) == 1
     assert app.error[0].value.startswith(sentence)
     assert state(app) == "measured"
+
+
+def test_the_function_that_ran_an_operator_can_be_read(open_app: Open, lab: FakeLab) -> None:
+    app = open_app()
+    assert "lab_ran" not in app.session_state
+    press_run(app)
+    lab.finish(the_job(lab))
+    look_again(app)
+    app.session_state["lab_ran"] = True
+    settled(app.run())
+    settled(app.selectbox(key="lab_ran_decode").select("attention").run())
+    assert "def attention(self, x: Pass)" in "".join(code.value for code in app.code)
+    assert "core/engine/transformer.py" in words(app)
+
+
+def test_operators_can_be_put_in_the_order_in_which_they_run(open_app: Open) -> None:
+    app = open_app()
+    app.session_state["lab_operators_decode_table"] = True
+    settled(app.segmented_control(key="lab_order").set_value("run").run())
+    assert [row[0] for row in tables(app)[0][1:3]] == ["embedding", "norm before attention"]
+
+
+def test_the_cache_may_lie_in_pages(open_app: Open, lab: FakeLab) -> None:
+    app = open_app()
+    settled(app.selectbox(key="lab_cache").select("paged").run())
+    press_run(app)
+    assert lab.requests[the_job(lab)].cache == "paged"
+    lab.finish(the_job(lab))
+    assert "with cache in pages" in words(look_again(app))

@@ -72,6 +72,17 @@ def test_everything_is_simulated_and_predicted_before_a_run(open_app: Open, lab:
     assert "not yet" in words(app)
 
 
+def test_while_this_computer_is_calibrated_counts_stand_there_and_times_follow(
+    open_app: Open, lab: FakeLab
+) -> None:
+    lab.now = ready(state="warming", phase="measuring memory", info=replace(ready().info, calibration=None))
+    app = open_app(part="many")
+    assert "Now: measuring memory." in words(app)
+    assert "not known yet" in words(app)
+    lab.now = ready()
+    assert "not known yet" not in words(settled(app.run()))
+
+
 def test_a_served_trace_stands_beside_its_prediction_with_its_badges(open_app: Open, lab: FakeLab) -> None:
     app = open_app(part="many")
     payload = run(app, lab)

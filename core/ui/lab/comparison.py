@@ -17,7 +17,7 @@ from core.lab.request import EMBEDDED_MODEL
 from core.ui import picture, side_by_side, worked_number
 from core.ui.figures.operator_times import Order, operator_times
 from core.ui.figures.step_times import CACHED, RECOMPUTED, step_times
-from core.ui.lab import arithmetic, models
+from core.ui.lab import arithmetic, models, operator_source
 from core.ui.lab.arithmetic import Case, numbers_of
 from core.ui.palette import PART_OF_KIND
 from core.ui.plain import plain
@@ -85,6 +85,8 @@ def by_operator(prediction: Prediction, record: RunRecord | None) -> None:
     )
     drawn = operator_times(gaps(prediction, record, phase), phase, "run" if order == "run" else "gap")
     picture.show(drawn, key=f"lab_operators_{phase}")
+    if record is not None:
+        operator_source.show(record, phase)
 
 
 def verdict(record: RunRecord) -> None:

@@ -22,7 +22,18 @@ from core.lab.status import LabStatus
 from core.ui import print_view, prose, source, visit_key
 from core.ui.figures.operator_times import operator_times
 from core.ui.figures.step_times import step_times
-from core.ui.lab import arithmetic, basis, comparison, controls, files, learning, models, runs, settings
+from core.ui.lab import (
+    arithmetic,
+    basis,
+    comparison,
+    controls,
+    files,
+    learning,
+    models,
+    runs,
+    settings,
+    two_runs,
+)
 from core.ui.lab.arithmetic import Case
 from core.ui.lab.forecast import Forecast, forecast
 from core.ui.lab.service import Lab, Visits
@@ -222,3 +233,4 @@ def _records(record: RunRecord | None) -> None:
         with fold:
             files.load_field()
     files.own_runs()
+    two_runs.show()

@@ -25,6 +25,7 @@ MOST_RUNS: Final = 8
 _JOB: Final = "lab_job"
 _LAST_JOB: Final = "lab_last_job"
 _RUNS: Final = "lab_runs"
+_FILES: Final = "lab_files"
 _TROUBLE: Final = "lab_trouble"
 _RESULTS: Final = "lab_results"
 _EXPERIMENT_TROUBLE: Final = "lab_experiment_trouble"
@@ -212,3 +213,10 @@ def loaded() -> RunRecord | None:
 def show_loaded(record: RunRecord | None) -> None:
     """Show a record from a file, or with None go back to this visit's own runs."""
     st.session_state[LOADED] = record
+    if record is not None and record not in files():
+        st.session_state[_FILES] = [*files(), record][-MOST_RUNS:]
+
+
+def files() -> list[RunRecord]:
+    """The records that were loaded in this visit, the newest last."""
+    return list(st.session_state.get(_FILES, []))

@@ -33,7 +33,7 @@ _ENOUGH: Final = 0.1
 #: Nothing can run now, and that changes by itself.
 _UNREADY: Final = {"starting", "warming", "restarting", "failed"}
 #: It will be able to, without anybody's help.
-_SOON: Final = _UNREADY - {"failed"}
+SOON: Final = _UNREADY - {"failed"}
 
 
 def period_s(lab: Lab, status: LabStatus) -> float | None:
@@ -108,8 +108,8 @@ def _own_job(lab: Lab, device: str) -> None:
         state_card("measuring", done, 1.0)
     elif snapshot.state is JobState.QUEUED:
         status = lab.status(device)
-        if snapshot.position == 0 and status.state in _SOON:
-            state_card("queued", f"You are next. {_getting_ready(status)}", status.fraction)
+        if snapshot.position == 0 and status.state in SOON:
+            state_card("queued", f"You are next. {getting_ready(status)}", status.fraction)
         else:
             state_card("queued", _place(snapshot))
     else:
@@ -125,10 +125,10 @@ def _preparing(status: LabStatus) -> None:
     if status.state == "failed":
         state_card("failed", sentences.cannot_start(status.message))
         return
-    state_card("starting", _getting_ready(status), status.fraction)
+    state_card("starting", getting_ready(status), status.fraction)
 
 
-def _getting_ready(status: LabStatus) -> str:
+def getting_ready(status: LabStatus) -> str:
     """Why nothing can run yet, what goes on, and how long it takes."""
     words = {
         "starting": "The measuring process starts; that takes a few seconds.",

@@ -17,6 +17,7 @@ from core.ui.lab.many import controls, files, numbers, pictures
 from core.ui.lab.many.settings import LINKED, experiment_of, way_name
 from core.ui.lab.many.shown import Shown, predicted, served_way, simulated_way
 from core.ui.lab.service import Lab
+from core.ui.lab.watch import SOON, WAITING_S, getting_ready
 from core.ui.lesson import trial
 
 _PREDICTED: Final = "lab_many_predicted"
@@ -51,6 +52,8 @@ def _settings(lab: Lab) -> tuple[ServeRecord | None, ServeRequest, str]:
         if link.open:
             with link.place:
                 st.code(LINKED.address(part="many"), language=None, wrap_lines=True)
+    if runs.job() is None and status.calibration is None and status.state in SOON:
+        st.fragment(_await, key="serve_await", run_every=WAITING_S)(lab)
     loaded = files.loaded()
     if loaded is not None and runs.job() is None:
         files.loaded_card(loaded)
@@ -71,6 +74,14 @@ def _settings(lab: Lab) -> tuple[ServeRecord | None, ServeRequest, str]:
         ),
     )
     return (found[0] if found else None), request, problem
+
+
+def _await(lab: Lab) -> None:
+    """Say why no time is predicted yet, until it is."""
+    status = lab.status("cpu")
+    if status.calibration is not None or status.state not in SOON:
+        st.rerun()
+    prose.small(getting_ready(status))
 
 
 def _record(lab: Lab, request: ServeRequest, result: dict[str, Any]) -> ServeRecord:

@@ -28,9 +28,9 @@ _TABLE: Final = "predictions_records_table"
 #: On a phone the table scrolls in its frame; its words then need not be broken.
 _WHOLE_WORDS: Final = (
     f"<style>.st-key-{_TABLE} :is(td, tbody th) {{ overflow-wrap: normal !important }} "
-    f".st-key-{_TABLE} :is(td:nth-child(5), td:nth-child(6)) {{ min-width: 9rem }} "
+    f".st-key-{_TABLE} :is(td:nth-child(5), td:nth-child(6)) {{ min-width: 7.4rem }} "
     f".st-key-{_TABLE} :is(td:nth-child(3), td:nth-child(4)) {{ min-width: 5.4rem }} "
-    f".st-key-{_TABLE} tbody th {{ min-width: 11rem }}</style>"
+    f".st-key-{_TABLE} tbody th {{ min-width: 10rem }}</style>"
 )
 
 

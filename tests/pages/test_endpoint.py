@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.lab.endpoint.record import EndpointRecord
@@ -77,7 +78,7 @@ def test_it_is_off_where_it_is_not_sure_who_asks(monkeypatch: pytest.MonkeyPatch
 def test_a_host_switches_it_off_for_everyone(monkeypatch: pytest.MonkeyPatch) -> None:
     headers = {"Host": "localhost:8501"}
     context = type("Context", (), {"ip_address": None, "headers": headers})()
-    monkeypatch.setattr(endpoint.st, "context", context)
+    monkeypatch.setattr(st, "context", context)
     assert endpoint.is_allowed()
     monkeypatch.setenv(HOSTED_VARIABLE, "1")
     assert not endpoint.is_allowed()
@@ -147,7 +148,7 @@ def test_a_mistake_stands_beside_the_controls(page: AppTest, field: str, value: 
 
 def test_without_a_level_there_is_a_sentence(page: AppTest) -> None:
     page.run()
-    page.get("button_group")[0].set_value([]).run()
+    page.button_group(key="endpoint_levels").set_value([]).run()
     assert "1 to 6 different numbers; got none" in page.error[0].value
 
 

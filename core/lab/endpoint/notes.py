@@ -61,7 +61,10 @@ def _sizes(record: EndpointRecord) -> Iterator[str]:
             yield f"{name} had {mean} tokens on average; {asked:,} were asked for."
     cached = sum(row.cached_tokens or 0 for row in rows)
     if read and cached > _TOLD * sum(read):
-        yield f"{cached / sum(read):.0%} of the prompt tokens came from a cache of the server's."
+        yield (
+            f"{cached / sum(read):.0%} of the prompt tokens came from a cache of the server's, as those of "
+            "an earlier run do. Another seed makes new prompts."
+        )
 
 
 def _counting(record: EndpointRecord) -> Iterator[str]:
@@ -80,11 +83,17 @@ def _counting(record: EndpointRecord) -> Iterator[str]:
 
 
 def _clock(record: EndpointRecord) -> Iterator[str]:
+    if is_blurred(record):
+        late = format_seconds(record.client_late_p99_s or 0.0)
+        yield (
+            f"This computer was busy: its own clock watcher woke up to {late} late. Times of tokens are no "
+            "sharper than that."
+        )
+
+
+def is_blurred(record: EndpointRecord) -> bool:
+    """Whether the measuring computer was too busy to time single tokens."""
     gaps = [level.gaps_s for level in record.levels]
     medians = [float(np.median(found)) for found in gaps if len(found)]
     late = record.client_late_p99_s
-    if late is not None and medians and late > _BLURRED * min(medians):
-        yield (
-            f"This computer was busy: its own clock watcher woke up to {format_seconds(late)} late. Times of "
-            "tokens are no sharper than that."
-        )
+    return late is not None and bool(medians) and late > _BLURRED * min(medians)

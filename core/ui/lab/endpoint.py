@@ -13,6 +13,7 @@ import streamlit as st
 from core.errors import UserError
 from core.lab.endpoint import background
 from core.lab.endpoint.background import Run
+from core.lab.endpoint.notes import is_blurred
 from core.lab.endpoint.prediction import EndpointPrediction
 from core.lab.endpoint.record import EndpointRecord
 from core.lab.endpoint.request import EndpointRequest
@@ -155,7 +156,7 @@ def _state() -> None:
         state_card("failed", trouble + kept)
     elif record is not None:
         said = _ENDED[record.ended] + f"{record.answered} of {record.asked} requests were answered."
-        state_card("measured", f"{files.clock(record.created_at)}. {said}")
+        state_card("noisy" if is_blurred(record) else "measured", f"{files.clock(record.created_at)}. {said}")
     else:
         most = format_seconds(endpoint_controls.RUN_S)
         state_card("nothing", f"Press Measure. A run takes {most} at most, and what was answered is kept.")

@@ -123,7 +123,7 @@ def _interface(locked: bool) -> None:
 def _deployment(locked: bool) -> None:
     """What runs behind the server; without it nothing is predicted."""
     known, chips = catalogue(), accelerators()
-    one, two = st.columns(2)
+    one, two = st.columns(2, gap="medium")
     with one:
         _choice(
             "model_id",

@@ -10,7 +10,7 @@ import pytest
 from core.errors import EndpointError, RecordError
 from core.lab.checked_json import Reader
 from core.lab.endpoint.load import measure
-from core.lab.endpoint.notes import notes
+from core.lab.endpoint.notes import is_blurred, notes
 from core.lab.endpoint.record import EndpointRecord, dumps, loads
 from core.lab.endpoint.request import EndpointRequest
 from core.lab.endpoint.row import Level, Row
@@ -184,6 +184,27 @@ def test_a_server_without_a_list_of_models_needs_a_name() -> None:
         record = asyncio.run(measure(at(it.url, model="mine", levels=(1,))))
     assert record.server.round_trip_s is None
     assert loads(dumps(record)) == record
+
+
+@pytest.mark.parametrize(("late_s", "is_said"), [(None, False), (0.001, False), (0.09, True)])
+def test_a_busy_client_is_said(late_s: float | None, is_said: bool) -> None:
+    with stand_in(pause_s=0.02) as it:
+        record = replace(asyncio.run(measure(at(it.url, levels=(1,)))), client_late_p99_s=late_s)
+    assert is_blurred(record) is is_said
+    assert ("This computer was busy" in " ".join(notes(record))) is is_said
+
+
+def test_a_cache_of_the_server_is_said() -> None:
+    def cached(handler: Handler, body: dict[str, Any]) -> None:
+        handler.send(200, "text/event-stream")
+        details = {"cached_tokens": 25}
+        told = {"prompt_tokens": 50, "completion_tokens": 1, "prompt_tokens_details": details}
+        handler.event({"choices": [{"text": "a", "finish_reason": "length"}], "usage": told})
+
+    with stand_in(cached) as it:
+        record = asyncio.run(measure(at(it.url, levels=(1,))))
+    assert "50% of the prompt tokens came from a cache" in " ".join(notes(record))
+    assert "Answers had 1.00 tokens on average; 4 were asked for" in " ".join(notes(record))
 
 
 def test_progress_reaches_the_end() -> None:

@@ -34,10 +34,10 @@ def test_it_is_the_planners_prompt_and_step_as_a_busy_server_shows_them() -> Non
     assert first.ttft_s == pytest.approx(alone.ttft_s)
     assert first.tpot_s == pytest.approx(alone.tpot_s)
     assert last.ttft_s == pytest.approx(1.5 * alone.ttft_s)
+    assert last.tpot_s
     assert last.tpot_s == pytest.approx(full.tpot_s + 7 * alone.ttft_s / 100)
     assert last.requests_per_s == pytest.approx(8 / (last.ttft_s + 99 * last.tpot_s))
     assert last.output_tokens_per_s == pytest.approx(100 * last.requests_per_s)
-    assert last.tpot_s
     assert last.tpot_range_s
     assert last.tpot_range_s[0] < last.tpot_s < last.tpot_range_s[1]
     assert not found.violations

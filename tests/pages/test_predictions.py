@@ -13,12 +13,13 @@ from core.analytic.validation.worked_run import work_out
 from core.lab import gallery
 from core.lab import record as run_record
 from core.lab import sweep_record as sweep_module
+from core.lab.experiment import SWEEP, Experiment
 from core.lab.gallery import FOLDER
 from core.lab.record import RunRecord
 from core.ui.predictions import link
 from core.units import significant
 from tests.lab.examples import record
-from tests.lab.recorded_sweep import sweep_record
+from tests.lab.recorded_sweep import REQUEST, sweep_record
 from tests.pages.conftest import Open, component_data, settled, tables, words
 
 pytestmark = pytest.mark.page
@@ -58,7 +59,7 @@ def test_the_weak_regimes_come_first(open_app: Open) -> None:
     assert app.title[0].value == "How good are our predictions?"
     for found in weakest(JUDGED, 4):
         assert f"{found.name}: half are off by more than {found.median:.0f} %" in said
-    place = {text: said.index(text) for text in ("half are off", "python -m core bench", "records of")}
+    place = {text: said.index(text) for text in ("half are off", "core bench makes one", "records of")}
     assert list(place.values()) == sorted(place.values())
     assert marks(app) == len(JUDGED)
     assert not app.error
@@ -158,6 +159,28 @@ def test_the_code_behind_the_page_can_be_read(open_app: Open) -> None:
     app.session_state["predictions_code_source"] = True
     settled(app.run())
     assert "core/analytic/validation/judging.py" in words(app)
+
+
+# This machine
+
+
+def test_a_sweep_of_this_visit_is_shown(open_app: Open) -> None:
+    app = open_app(STEM)
+    assert "No sweep has been made in this visit yet." in words(app)
+    made = Experiment(SWEEP, {"request": REQUEST.to_json(), "record": None}, "a sweep")
+    app.session_state["lab_results"] = {made.key: sweep_record().to_json()}
+    settled(app.run())
+    said = words(app)
+    assert "No sweep has been made" not in said
+    assert "7 of 8 cells were predicted, then run 3 times each." in said
+    assert any(data.get("title") == "Predicted and measured, every cell" for data in component_data(app))
+
+
+def test_a_sweep_that_cannot_be_read_is_a_sentence(open_app: Open) -> None:
+    app = open_app(STEM)
+    app.session_state["lab_results"] = {Experiment(SWEEP, {}, "a sweep").key: {"schema": "another"}}
+    settled(app.run())
+    assert "A sweep's record must have" in app.error[0].value
 
 
 # Recorded runs

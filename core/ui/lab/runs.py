@@ -164,6 +164,12 @@ def result_of(experiment: Experiment) -> dict[str, Any] | None:
     return result
 
 
+def results(kind: str) -> list[dict[str, Any]]:
+    """What the experiments of one kind gave in this visit, the newest last."""
+    found: dict[str, dict[str, Any]] = st.session_state.get(_RESULTS, {})
+    return [result for key, result in found.items() if key.partition(" ")[0] == kind]
+
+
 def experiment_trouble(experiment: Experiment) -> str:
     """Why exactly this experiment gave no result when it was tried last; else empty."""
     key, sentence = st.session_state.get(_EXPERIMENT_TROUBLE, ("", ""))

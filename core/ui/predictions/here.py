@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.errors import UserError
+from core.lab.experiment import SWEEP
 from core.lab.sweep_record import SweepRecord
 from core.ui import prose
+from core.ui.lab import runs
+from core.ui.plain import plain
 from core.ui.predictions import sweeps
 from core.ui.scenario import record as scenario
 
@@ -13,13 +17,13 @@ from core.ui.scenario import record as scenario
 def show() -> None:
     """Draw the section."""
     st.header("This machine", anchor=False)
-    made = sweep()
-    if made is not None:
-        sweeps.draw(made, "predictions_here")
+    made = runs.results(SWEEP)
+    if made:
+        _draw(made[-1])
         return
     prose.paragraph(
-        "No sweep has been made here yet. A sweep predicts many runs of the engine, then does them, on "
-        "whatever machine the app runs on; nothing of what it measures is used for its predictions. "
+        "No sweep has been made in this visit yet. A sweep predicts many runs of the engine, then does them, "
+        "on whatever machine the app runs on. Nothing that it measures is used for its predictions. "
         "python -m core bench makes one, too."
     )
     st.page_link(
@@ -30,6 +34,11 @@ def show() -> None:
     )
 
 
-def sweep() -> SweepRecord | None:
-    """The sweep that this visit made last, else the one that this server published; None without one."""
-    return None
+def _draw(result: object) -> None:
+    """The sweep that this visit made last."""
+    try:
+        record = SweepRecord.from_json(result)
+    except UserError as fault:
+        st.error(plain(str(fault)))
+        return
+    sweeps.draw(record, "predictions_here")

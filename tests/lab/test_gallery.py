@@ -14,6 +14,7 @@ from core.errors import RecordError, UserError
 from core.lab import record as run_record
 from core.lab import sweep_record as sweep_module
 from core.lab.checked_json import Reader
+from core.lab.endpoint import record as endpoint_record
 from core.lab.experiment import KINDS
 from core.lab.gallery import FOLDER, MOST_BYTES, MOST_FILES, gallery, read
 from core.lab.gallery_entry import EXPERIMENTS, Entry, entry_of
@@ -21,6 +22,7 @@ from core.lab.record import RunRecord
 from core.lab.sealed_json import sealed
 from core.lab.sweep_record import SweepRecord
 from tests.lab.examples import record
+from tests.lab.recorded_server import server_record
 from tests.lab.recorded_sweep import sweep_record
 
 SHIPPED = sorted(FOLDER.rglob("*.json"))
@@ -58,6 +60,18 @@ def test_a_record_says_by_itself_what_it_is(folder: Path) -> None:
 def test_a_sweep_says_how_many_cells_were_disturbed(folder: Path) -> None:
     sweep_module.save(sweep_record(noisy=("others used the host",)), folder / "sweeps" / "h200.json")
     assert gallery(folder).entries[1].noisy == ("7 of 8 cells were disturbed",)
+
+
+@pytest.mark.parametrize("predicted", [True, False])
+def test_a_measured_server_has_its_place(tmp_path: Path, predicted: bool) -> None:
+    (tmp_path / "server.json").write_text(endpoint_record.dumps(server_record(predicted=predicted)))
+    (entry,) = gallery(tmp_path).entries
+    assert (entry.kind, entry.device, entry.host) == ("server", "server", None)
+    assert (entry.machine, entry.formats) == (
+        ("1 × h100-sxm-80gb", "bf16 / bf16") if predicted else ("not said", "not said")
+    )
+    assert entry.what == "7 of 8 requests answered, at up to 4 at once"
+    assert entry_of(entry.name, Reader(json.loads(entry.text()), "A record")) == entry
 
 
 def test_every_kind_of_experiment_can_be_read() -> None:

@@ -13,12 +13,14 @@ from core.analytic.validation.worked_run import work_out
 from core.lab import gallery
 from core.lab import record as run_record
 from core.lab import sweep_record as sweep_module
+from core.lab.endpoint import record as endpoint_record
 from core.lab.experiment import SWEEP, Experiment
 from core.lab.gallery import FOLDER
 from core.lab.record import RunRecord
 from core.ui.predictions import link
 from core.units import significant
 from tests.lab.examples import record
+from tests.lab.recorded_server import server_record
 from tests.lab.recorded_sweep import REQUEST, sweep_record
 from tests.pages.conftest import Open, component_data, settled, tables, words
 
@@ -217,6 +219,24 @@ def test_a_sweep_shows_its_errors_its_cells_and_what_was_disturbed(open_app: Ope
     settled(app.run())
     assert len(next(found for found in tables(app) if found[0][0] == "cell")) == 9
     assert "It did not fit into the memory." in words(app)
+
+
+@pytest.mark.parametrize("predicted", [True, False])
+def test_a_measured_server_stands_beside_its_prediction(
+    open_app: Open, folder: Path, predicted: bool
+) -> None:
+    made = server_record(predicted=predicted)
+    (folder / "server.json").write_text(endpoint_record.dumps(made))
+    app = open_app(STEM, record="server.json")
+    rows = table(app, "requests")[1:]
+    assert [row[0] for row in rows] == ["1 at once", "4 at once"]
+    assert [row[2] for row in rows] == ["50", "50"]
+    assert [row[-1] for row in rows] == ["4 of 4", "3 of 4"]
+    if made.prediction is None:
+        assert {row[1] for row in rows} == {"–"}
+    else:
+        assert [row[1] for row in rows] == [significant(1e3 * at.ttft_s) for at in made.prediction.levels]
+    assert "1 of 4 requests failed" in words(app)
 
 
 def test_a_record_that_is_dropped_into_the_folder_appears(open_app: Open, folder: Path) -> None:

@@ -40,6 +40,9 @@ def is_at_this_computer(address: str, headers: Mapping[str, str]) -> bool:
     named = {name.lower(): value for name, value in headers.items()}
     if any(name in _PROXY_HEADERS or name.startswith(_PROXY_PREFIX) for name in named):
         return False
+    origin = named.get("origin")  # of the page that opened the connection, where a browser says so
+    if origin is not None and not _is_local_name(origin.partition("://")[2]):
+        return False
     return _is_loopback(address) and _is_local_name(named.get("host", ""))
 
 

@@ -46,6 +46,8 @@ def test_a_browser_on_this_computer(address: str, headers: dict[str, str]) -> No
         ("127.0.0.1", {"host": "localhost", "x-forwarded-host": "lab.example.org"}),
         ("127.0.0.1", {"host": "localhost", "Forwarded": "for=203.0.113.9"}),
         ("127.0.0.1", {"host": "localhost", "Via": "1.1 proxy"}),
+        ("127.0.0.1", {"host": "localhost", "Origin": "https://example.org"}),
+        ("127.0.0.1", {"host": "localhost", "Origin": "null"}),
     ],
 )
 def test_everybody_else(address: str, headers: dict[str, str]) -> None:

@@ -67,6 +67,7 @@ async def measure(
             async with asyncio.timeout(request.run_s):
                 await run.get_ready(client)
                 for concurrency in request.levels:
+                    await _open_connections(client, concurrency)
                     await run.level(client, concurrency)
         except asyncio.CancelledError:
             ended = "stopped"
@@ -196,6 +197,11 @@ def chosen(request: EndpointRequest, known: tuple[str, ...] | None) -> str:
     if known is None or len(known) != 1:
         raise EndpointError(sentences.no_model(known or (), request))
     return known[0]
+
+
+async def _open_connections(client: EndpointClient, count: int) -> None:
+    """So that no measured request waits for a handshake; one that fails tells it again when it counts."""
+    await asyncio.gather(*(client.models() for _ in range(count)), return_exceptions=True)
 
 
 async def _round_trip_s(client: EndpointClient) -> float:

@@ -32,7 +32,8 @@ _CLOSE: Final = 1e-9
 #: What the words in a record mean.
 DEFINITIONS: Final[dict[str, str]] = {
     "ttft_s": "From sending a request until the first part of its answer is here: network, HTTP, waiting at "
-    "the server, prefill and sampling. Connections stay open, so it holds no handshake after the first.",
+    "the server, prefill and sampling. Connections are opened before each level, so it holds no handshake "
+    "unless the server closes them.",
     "tpot_s": "(last part - first part) / (tokens - 1) of one answer.",
     "itl_s": "Time between two parts of one answer that follow each other; parts that arrive together have "
     "a gap of zero. A part is one token for most servers.",

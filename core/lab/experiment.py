@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from core.errors import JobError
 
-#: The kinds of experiments; ``core.lab.worker.experiments`` says what each does.
-KINDS: Final = ("serve-trace", "speculate", "quality", "split")
+#: A sweep over settings; it also needs the calibration, so the worker itself does it.
+SWEEP: Final = "sweep"
+#: The kinds of experiments; ``core.lab.worker.experiments`` says what each of the others does.
+KINDS: Final = ("serve-trace", "speculate", "quality", "split", SWEEP)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class JobSnapshot:
         fraction: progress of the phase from 0 to 1; None while that is unknown.
         text: what the model has written so far.
         steps: one record a finished step.
+        parts: finished parts of the result, for kinds of jobs that have some.
         result: the finished job's JSON (a run record, or a calibration), None before.
         message: why it failed, as a sentence; empty otherwise.
     """
@@ -48,5 +49,6 @@ class JobSnapshot:
     fraction: float | None = None
     text: str = ""
     steps: tuple[StepRecord, ...] = field(default_factory=tuple)
+    parts: tuple[dict[str, Any], ...] = ()
     result: dict[str, Any] | None = None
     message: str = ""

@@ -188,6 +188,8 @@ class Lane:
                 ticket.phase, ticket.fraction = message["phase"], _fraction(message)
             case "step":
                 ticket.add_step(message["text"], message["step"])
+            case "part":
+                ticket.add_part(message["part"])
             case "done":
                 if ticket.kind in CALIBRATION_KINDS:
                     self._keep_calibration(message["result"])

@@ -184,11 +184,11 @@ def predict_shape(shape: RunShape, model: ModelSpec, machine: Machine) -> Predic
     """
     shape.check(model)
     reads = np.array(shape.pieces)
-    prefill = _table(shape, model, reads, reads.cumsum())
+    prefill = pass_table(shape, model, reads, reads.cumsum())
     contexts = np.arange(shape.prompt_tokens + 1, shape.prompt_tokens + shape.new_tokens)
     decode = None
     if len(contexts):
-        decode = _table(shape, model, np.ones_like(contexts) if shape.cached else contexts, contexts)
+        decode = pass_table(shape, model, np.ones_like(contexts) if shape.cached else contexts, contexts)
     last = shape.prompt_tokens + shape.new_tokens - 1
     return Prediction(
         prompt_tokens=shape.prompt_tokens,
@@ -205,7 +205,10 @@ def predict_shape(shape: RunShape, model: ModelSpec, machine: Machine) -> Predic
     )
 
 
-def _table(shape: RunShape, model: ModelSpec, new_tokens: NDArray[Any], context: NDArray[Any]) -> Operators:
+def pass_table(
+    shape: RunShape, model: ModelSpec, new_tokens: NDArray[Any], context: NDArray[Any]
+) -> Operators:
+    """The operator table of passes of a run's sequences: new tokens of each, at a context of each."""
     return operators(
         model,
         batch=shape.batch,

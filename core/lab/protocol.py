@@ -33,6 +33,7 @@ REPLIES: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "calibrated": {"calibration": dict},
     "progress": {"id": str, "phase": str},
     "step": {"id": str, "text": str, "step": dict},
+    "part": {"id": str, "part": dict},
     "done": {"id": str, "result": dict},
     "failed": {"id": str, "message": str},
     "cancelled": {"id": str},

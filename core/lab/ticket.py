@@ -13,6 +13,7 @@ from core.lab.step_json import step_from_json
 #: More steps or text than any run may produce; a worker that sends more is faulty.
 _MOST_STEPS: Final = 4096
 _MOST_CHARACTERS: Final = 1_000_000
+_MOST_PARTS: Final = 512
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class Ticket:
     fraction: float | None = None
     text: list[str] = field(default_factory=list)
     steps: list[StepRecord] = field(default_factory=list)
+    parts: list[dict[str, Any]] = field(default_factory=list)
     result: dict[str, Any] | None = None
     message: str = ""
 
@@ -60,6 +62,16 @@ class Ticket:
             raise ProtocolError(str(error)) from error
         self.text.append(text)
 
+    def add_part(self, part: dict[str, Any]) -> None:
+        """Append one streamed part of the result.
+
+        Raises:
+            ProtocolError: there are more than any job has.
+        """
+        if len(self.parts) >= _MOST_PARTS:
+            raise ProtocolError("a job streams more parts than any has")
+        self.parts.append(part)
+
     def snapshot(self, position: int, estimated_wait_s: float | None) -> JobSnapshot:
         """What its owner sees now."""
         return JobSnapshot(
@@ -71,6 +83,7 @@ class Ticket:
             fraction=self.fraction,
             text="".join(self.text),
             steps=tuple(self.steps),
+            parts=tuple(self.parts),
             result=self.result,
             message=self.message,
         )

@@ -56,6 +56,10 @@ class JobContext:
         """Stream one finished engine step and the text it added."""
         self._outbox.send({"type": "step", "id": self.id, "text": text, "step": asdict(step)})
 
+    def part(self, part: Mapping[str, Any]) -> None:
+        """Stream one finished part of the result, in the form that the job's kind gives it."""
+        self._outbox.send({"type": "part", "id": self.id, "part": part})
+
     def should_stop(self) -> bool:
         """Whether the job was cancelled."""
         return self._stop.is_set()

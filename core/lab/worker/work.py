@@ -17,6 +17,7 @@ from core.engine.files.text import TextCodec
 from core.errors import CheckpointError, FormatError, JobError
 from core.lab import calibration_file
 from core.lab.calibration import Calibration
+from core.lab.experiment import SWEEP
 from core.lab.host import LoadProbe, physical_cores
 from core.lab.request import EMBEDDED_MODEL, SHAPE_PREFIX, RunRequest
 from core.lab.worker import machine_info
@@ -27,6 +28,7 @@ from core.lab.worker.engines import EngineShelf, settle
 from core.lab.worker.experiments import EXPERIMENTS, Experimenter
 from core.lab.worker.loop import OUT_OF_MEMORY, JobContext, Report
 from core.lab.worker.run_job import Bench, run
+from core.lab.worker.sweep_job import Place, sweep
 
 Job = Callable[[JobContext, dict[str, Any]], dict[str, Any]]
 _LOOK_S = 1.0
@@ -64,6 +66,7 @@ class EngineWork:
             "run": self._run,
             "calibrate-quick": lambda context, _: self._calibrate(QUICK, context.report).to_json(),
             "calibrate-full": lambda context, _: self._calibrate(FULL, context.report).to_json(),
+            SWEEP: self._sweep,
             **{kind: partial(self._experiment, experimenter) for kind, experimenter in EXPERIMENTS.items()},
         }
 
@@ -88,9 +91,7 @@ class EngineWork:
 
     def _run(self, context: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
         request = RunRequest.from_json(payload)
-        if self._calibration is None or self._memory is None:
-            raise JobError("This machine must be calibrated before a run, and is not. Calibrate it.")
-        bench = Bench(self.device, self._calibration, self._memory)
+        bench = Bench(self.device, *self._calibrated())
         context.report("loading", None)
         return self._within_memory(lambda: run(context, request, self._engine(request), bench))
 
@@ -99,6 +100,21 @@ class EngineWork:
     ) -> dict[str, Any]:
         context.report("loading", None)
         return self._within_memory(lambda: experimenter(context, payload, self._shelf))
+
+    def _sweep(self, context: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
+        context.report("loading", None)
+        place = Place(self._shelf, *self._calibrated())
+        return self._within_memory(lambda: sweep(context, payload, place))
+
+    def _calibrated(self) -> tuple[Calibration, MemoryProbe]:
+        """This machine's calibration and its probe.
+
+        Raises:
+            JobError: it has not been calibrated.
+        """
+        if self._calibration is None or self._memory is None:
+            raise JobError("This machine must be calibrated before a run, and is not. Calibrate it.")
+        return self._calibration, self._memory
 
     def _within_memory(self, job: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Do a job; where memory runs out, drop the engines and say so.

@@ -1,0 +1,148 @@
+"""Predict one cell of a sweep, run it, and put the two beside each other."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from core.engine.engine import Engine
+from core.engine.records import Request
+from core.engine.scheduler import Serving
+from core.lab.calibration import Calibration
+from core.lab.host import LoadProbe
+from core.lab.noise import noise
+from core.lab.record_parts import LoadRecord
+from core.lab.sweep_cell import SweptCell
+from core.lab.sweep_forecast import forecast
+from core.lab.sweep_request import Cell, SweepRequest
+from core.lab.timing import AGREEMENT, spread
+from core.lab.worker.ceilings import MemoryProbe
+
+#: Looks whether the job should stop, and leaves it if so.
+Check = Callable[[], None]
+#: New tokens of the runs that warm up, and the most runs of them.
+_WARM_UP_TOKENS: Final = 8
+_WARM_UPS: Final = 3
+#: Cells that take less are run more often, for about so long: one hiccup is then not the median.
+_ENOUGH_S: Final = 1.5
+_MOST_REPEATS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """One run of a cell: seconds by metric, and of its decode steps."""
+
+    ttft_s: float
+    tpot_s: float
+    end_to_end_s: float
+    decode_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellWork:
+    """Everything that one cell needs.
+
+    Attributes:
+        cell: its settings. engine: loaded with them. calibration: this machine's. memory: the probe beside
+            the runs. asked: the sweep. check: leaves the work where the job should stop.
+    """
+
+    cell: Cell
+    engine: Engine
+    calibration: Calibration
+    memory: MemoryProbe
+    asked: SweepRequest
+    check: Check
+
+    def do(self) -> SweptCell:
+        """A warm-up, then the pace, the prediction, the runs and the pace again.
+
+        A cell that was disturbed is done again, as often as the request allows; the last one stands.
+
+        Raises:
+            StopRequestedError: ``check`` says so.
+            RequestError, FormatError: it cannot be predicted or run so.
+        """
+        prompts = _Prompts(self.cell, self.engine, self.asked.seed)
+        self._warm_up(prompts)
+        for tried in range(1, self.asked.tries + 1):
+            swept = self._once(prompts, tried)
+            if not swept.noisy:
+                break
+        return swept
+
+    def _warm_up(self, prompts: _Prompts) -> None:
+        """Short runs until two agree: they choose primitives and fill caches."""
+        last_s = 0.0
+        for _ in range(_WARM_UPS):
+            now_s = run_once(self.cell, self.engine, prompts.take(), _WARM_UP_TOKENS).end_to_end_s
+            self.check()
+            if abs(now_s - last_s) <= AGREEMENT * now_s:
+                return
+            last_s = now_s
+
+    def _once(self, prompts: _Prompts, tried: int) -> SweptCell:
+        probe, before = LoadProbe(), self.memory.pace()
+        made = forecast(self.cell, self.engine.spec, self.calibration.at_pace(before))
+        runs: list[Times] = []
+        for _ in range(self._repeats(made.times["end_to_end"].value_s)):
+            runs.append(run_once(self.cell, self.engine, prompts.take()))
+            self.check()
+        after, host = self.memory.pace(), probe.stop()
+        load = LoadRecord(host.others, host.steal, host.duration_s, before, after)
+        steps = spread([seconds for run in runs for seconds in run.decode_s])
+        return SweptCell(
+            cell=self.cell,
+            measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            calibration=self.calibration.id,
+            forecast=made,
+            samples={
+                "ttft": tuple(run.ttft_s for run in runs),
+                "tpot": tuple(run.tpot_s for run in runs),
+                "end_to_end": tuple(run.end_to_end_s for run in runs),
+            },
+            load=load,
+            noisy=noise(load, None, steps, self.calibration.pace),
+            tries=tried,
+        )
+
+    def _repeats(self, expected_s: float) -> int:
+        least = self.asked.repeats
+        return min(max(least, round(_ENOUGH_S / expected_s)), max(_MOST_REPEATS, least))
+
+
+class _Prompts:
+    """Seeded prompts of random tokens, others in each run: what they say does not change the time."""
+
+    def __init__(self, cell: Cell, engine: Engine, seed: int) -> None:
+        self._cell, self._vocabulary = cell, engine.spec.vocab_size
+        self._random = random.Random(f"{seed} {cell.key}")  # noqa: S311 - no secret
+
+    def take(self) -> list[list[int]]:
+        """A prompt for each request of the batch."""
+        return [
+            self._random.choices(range(self._vocabulary), k=self._cell.prompt_tokens)
+            for _ in range(self._cell.batch)
+        ]
+
+
+def run_once(
+    cell: Cell, engine: Engine, prompts: Sequence[list[int]], new_tokens: int | None = None
+) -> Times:
+    """Answer all prompts together, to the last token that is asked for."""
+    new = min(new_tokens or cell.new_tokens, cell.new_tokens)
+    requests = [Request(ids, new, end_tokens=frozenset()) for ids in prompts]
+    serving = Serving(max_sequences=cell.batch, share=False)
+    service = engine.serve(requests, serving)
+    first_s = [found.ttft_s or 0.0 for found in service.generations]
+    later_s = [found.tpot_s or 0.0 for found in service.generations]
+    last_s = (first + (new - 1) * later for first, later in zip(first_s, later_s, strict=True))
+    return Times(
+        ttft_s=max(first_s),
+        tpot_s=sum(later_s) / len(later_s),
+        end_to_end_s=max(last_s),
+        decode_s=tuple(step.host_s for step in service.steps if step.kind == "decode"),
+    )

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.lab import serve_file
 from core.lab.serve_record import ServeRecord
 from core.lab.serve_request import ServeRequest
+from core.ui.lab import endpoint
 from core.ui.lab.many.settings import TraceSettings, settings_of
 from tests.lab import examples
 from tests.pages.conftest import Open, component_data, settled, state, tables, words
@@ -47,6 +48,18 @@ def test_the_parts_are_chosen_by_a_click_and_by_the_address(open_app: Open) -> N
     assert app.text_area(key="lab_prompt") if settled(app.run()) else False
     assert settled(open_app(part="many")).number_input(key="serve_requests").value == 8
     assert settled(open_app(part="no such part")).text_area(key="lab_prompt")
+
+
+def test_a_server_of_ones_own_is_offered_only_to_who_may(
+    open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(part="own")
+    assert "Your own server" not in app.segmented_control(key="lab_part").options
+    assert app.text_area(key="lab_prompt"), "the first part stands in"
+    monkeypatch.setattr(endpoint, "is_allowed", lambda: True)
+    app = open_app(part="own")
+    assert "Your own server" in app.segmented_control(key="lab_part").options
+    assert app.text_input(key="endpoint_url")
 
 
 def test_other_parts_keep_each_others_settings(open_app: Open) -> None:

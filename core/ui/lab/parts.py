@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import streamlit as st
@@ -10,7 +12,7 @@ from core.ui import source
 from core.ui.figures.cache_over_time import cache_over_time
 from core.ui.figures.page_tables import page_tables
 from core.ui.figures.request_gantt import request_gantt
-from core.ui.lab import page, reattaching
+from core.ui.lab import endpoint, page, reattaching
 from core.ui.lab.many import page as many
 from core.ui.lab.many.numbers import badges
 from core.ui.lab.many.shown import predicted
@@ -19,58 +21,86 @@ from core.ui.lab.service import Lab, Visits
 PARAMETER: Final = "part"
 _ONE: Final = "one"
 _KEY: Final = "lab_part"
-#: Each part's name in the address, its words, and what it is for.
-_PARTS: Final[dict[str, tuple[str, str]]] = {
-    _ONE: (
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the lab.
+
+    Attributes:
+        name: on the page. words: what it is for.
+        show: draws it. is_offered: whether this visitor may have it.
+    """
+
+    name: str
+    words: str
+    show: Callable[[Lab, Visits], None]
+    is_offered: Callable[[], bool] = lambda: True
+
+
+def _many(lab: Lab, _: Visits) -> None:
+    many.show(lab)
+    source.show(
+        (
+            ("predicted times", predicted),
+            ("requests by time", request_gantt),
+            ("the cache over time", cache_over_time),
+            ("block tables", page_tables),
+            ("what is equal", badges),
+        ),
+        key="serve",
+    )
+
+
+#: By their names in the address, which leaves the first one out.
+_PARTS: Final[Mapping[str, Part]] = {
+    _ONE: Part(
         "One answer",
         "A language model writes one token (a piece of a word) at a time. Here stands how fast it "
         "**should** be, by arithmetic; press Run and see how fast it **is**. Prompts are not logged. SmolLM2 "
         "is tiny (135 million parameters): it writes fluently and says false things.",
+        page.show,
     ),
-    "many": (
+    "many": Part(
         "Many requests",
         "A server answers many at once. Here stands what a trace of requests **would** do, step by step; "
         "press Run and the engine serves it. Prompts are random tokens.",
+        _many,
+    ),
+    "own": Part(
+        "Your own server",
+        "Name a server of yours that speaks the OpenAI API, and see how fast it answers under load, beside "
+        "what the arithmetic predicts.",
+        lambda lab, visits: endpoint.show(),
+        lambda: endpoint.is_allowed(),  # noqa: PLW0108 - looked up at each call
     ),
 }
-_MANY_SOURCES: Final = (
-    ("predicted times", predicted),
-    ("requests by time", request_gantt),
-    ("the cache over time", cache_over_time),
-    ("block tables", page_tables),
-    ("what is equal", badges),
-)
 
 
 def show(lab: Lab, visits: Visits) -> None:
     """Draw the row and the part that the address names."""
     reattaching.take_up(visits)
-    part = _chosen()
-    st.markdown(_PARTS[part][1])
+    part = _chosen({name: part for name, part in _PARTS.items() if part.is_offered()})
+    st.markdown(part.words)
     st.fragment(reattaching.ask, key="lab_visit")(lab, visits)
-    if part == "many":
-        many.show(lab)
-        source.show(_MANY_SOURCES, key="serve")
-    else:
-        page.show(lab, visits)
+    part.show(lab, visits)
 
 
-def _chosen() -> str:
+def _chosen(offered: Mapping[str, Part]) -> Part:
     """The part that the address names, the first where it names none that is here."""
     asked = st.query_params.get(PARAMETER, _ONE)
-    part = asked if asked in _PARTS else _ONE
     # The address owns the choice; the widget starts from it at every run.
-    st.session_state[_KEY] = part
-    st.segmented_control(
+    st.session_state[_KEY] = asked if asked in offered else _ONE
+    chosen = st.segmented_control(
         "Part of the lab",
-        list(_PARTS),
-        format_func=lambda name: _PARTS[name][0],
+        list(offered),
+        format_func=lambda name: offered[name].name,
         required=True,
         key=_KEY,
         label_visibility="collapsed",
         on_change=_write,
     )
-    return part
+    return offered[chosen if chosen in offered else _ONE]
 
 
 def _write() -> None:

@@ -78,29 +78,9 @@ def measured_and_predicted(
     drawing = Drawing(_WIDTH, _LEGEND + rows * _LINE - 8)
     x, y = _axes(points)
     _grid(drawing, x, y, unit)
-    for kind in kinds:
-        mine = [point for point in points if point.kind == kind]
-        if mine:
-            _ranges(drawing, mine, (x, y))
-    for number, kind in enumerate(kinds):
-        mine = [point for point in points if point.kind == kind]
-        if mine:
-            places = [_place(point, x, y) for point in mine]
-            drawing.paths([_mark(place, number) for place in places], f"fill-mark-{number}")
-        _name(drawing, number, f"{kind} ({len(mine):,})")
+    _marks(drawing, points, kinds, (x, y))
     for point in points:
-        at = _place(point, x, y)
-        if point.id == chosen:
-            drawing.circle(*at, 10, "solid line-ink clear")
-        drawing.rectangle(
-            at[0] - _REACH,
-            at[1] - _REACH,
-            2 * _REACH,
-            2 * _REACH,
-            "clear",
-            hover=_hover(point),
-            pick=point.id,
-        )
+        _target(drawing, point, _place(point, x, y), chosen=point.id == chosen)
     return Picture(
         title=title,
         drawing=drawing,
@@ -115,6 +95,28 @@ def measured_and_predicted(
             "upright line is a prediction's range, which should hold four measurements in five."
         ),
     )
+
+
+def _marks(
+    drawing: Drawing, points: Sequence[ScatterPoint], kinds: Sequence[str], axes: tuple[Scale, Scale]
+) -> None:
+    """Ranges below, the marks of each kind as one shape above, and their names."""
+    by_kind = [[point for point in points if point.kind == kind] for kind in kinds]
+    for mine in filter(None, by_kind):
+        _ranges(drawing, mine, axes)
+    for number, (kind, mine) in enumerate(zip(kinds, by_kind, strict=True)):
+        if mine:
+            outlines = [_mark(_place(point, *axes), number) for point in mine]
+            drawing.paths(outlines, f"fill-mark-{number}")
+        _name(drawing, number, f"{kind} ({len(mine):,})")
+
+
+def _target(drawing: Drawing, point: ScatterPoint, at: Place, *, chosen: bool) -> None:
+    """What answers to the pointer around a mark, and the ring of the chosen one."""
+    if chosen:
+        drawing.circle(*at, 10, "solid line-ink clear")
+    x, y, size = at[0] - _REACH, at[1] - _REACH, 2 * _REACH
+    drawing.rectangle(x, y, size, size, "clear", hover=_hover(point), pick=point.id)
 
 
 def _axes(points: Sequence[ScatterPoint]) -> tuple[Scale, Scale]:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.page
 
 #: One with arithmetic of its own, a mix of formats, one with minimums, one of weights alone.
 FORMATS = ("fp8", "q4_k_m", "q4_1", "mxfp4")
-TOOLS = ("planner", "find_deployment", "lab", "notebook", "course")
+TOOLS = ("planner", "find_deployment", "lab", "predictions", "notebook", "course")
 #: These have no scenario: what the address says of one is left alone.
 WITHOUT = ("lab", "notebook", "course")
 #: Two chips are compared there, one of them older than fp8.

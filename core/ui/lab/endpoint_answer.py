@@ -16,13 +16,14 @@ from core.ui.figures.token_gaps import Gaps, token_gaps
 from core.ui.table import Blank, Cell
 
 _MS: Final = 1000.0
-COLUMNS: Final = ("at once: quantity", "predicted", "measured", "p90", "p99", "measured / predicted")
+COLUMNS: Final = ("at once: quantity", "predicted", "measured", "p90", "p99", "ratio")
 _TIMES: Final = ("ttft_s", "tpot_s", "itl_s")
 _RATES: Final = {"output_tokens_per_s": "tokens/s", "requests_per_s": "requests/s"}
 _EXPLAINED: Final = (
-    "Measured times are medians. TTFT: from sending a request to the first part of its answer. TPOT: (last "
-    "part - first part) / (tokens - 1). ITL: between two parts of one answer. Rates count everything from "
-    "the first request of a level to its last answer; predicted are those of a server that is always full."
+    "Measured times are medians, and the ratio is measured / predicted. TTFT: from sending a request to the "
+    "first part of its answer. TPOT: (last part - first part) / (tokens - 1). ITL: between two parts of one "
+    "answer. Rates count everything from the first request of a level to its last answer; predicted are "
+    "those of a server that is always full."
 )
 
 

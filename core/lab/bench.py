@@ -1,14 +1,12 @@
-"""Calibrate, predict, measure, compare over a grid of formats and contexts, without a browser.
+"""Calibrate, predict, measure, compare over a sweep of settings, without a browser.
 
 It drives the same worker as the lab page, so that its figures are those a visitor would see.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,69 +15,103 @@ from core.catalog.formats import FORMATS
 from core.errors import JobError
 from core.lab.calibration import Calibration
 from core.lab.client import LabClient
-from core.lab.compare import Comparison, compare
+from core.lab.experiment import SWEEP
 from core.lab.job import JobSnapshot, JobState
 from core.lab.limits import Limits
 from core.lab.record import RunRecord
-from core.lab.request import RunRequest
+from core.lab.request import DEVICES, RunRequest
+from core.lab.sweep_cell import METRICS, SweptCell
+from core.lab.sweep_record import SweepRecord
+from core.lab.sweep_request import SweepRequest
 
 OWNER: Final = "bench"
-#: Contexts of the grid, in prompt tokens.
-CONTEXTS: Final = (64, 512, 2048)
-QUICK_CONTEXTS: Final = (64,)
-#: A word that is one token of the embedded model, and of most others.
-_WORD: Final = " the"
-_NEW_TOKENS: Final = 32
 #: fp16 is not calibrated. On a CPU fp8 is storage, whose runs would take longest and compare its unpacking.
 _LEFT_OUT: Final = {"cpu": {"fp16", "fp8-weight-only"}, "cuda": {"fp16"}}
 _POLL_S: Final = 0.2
 #: Nobody else waits for a headless run, so it may take longer than a visitor's.
 LIMITS: Final = Limits(job_s=900.0, owner_grace_s=60.0)
+#: What the held-out protocol runs: cells that no calibration saw, on shapes that none has.
+HELD_OUT: Final = SweepRequest(
+    models=("smollm2-135m", "shape:qwen2.5-0.5b", "shape:qwen3-0.6b"),
+    weights=("bf16", "int8", "int8-dynamic", "int4"),
+    kv=("bf16", "int8"),
+    caches=("contiguous", "paged"),
+    batches=(1, 2, 4),
+    prompts=(16, 64, 192),
+    new_tokens=24,
+    most=66,
+    tries=3,
+)
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One run of the grid and its comparison."""
-
-    record: RunRecord
-    comparison: Comparison
+def quick_sweep(device: str) -> SweepRequest:
+    """Every weight format that has a calibrated rate, one request at a short context."""
+    return SweepRequest(weights=formats(device), device=_device(device))
 
 
-def grid(contexts: tuple[int, ...], device: str) -> Iterator[tuple[RunRequest, int]]:
-    """Every weight format that has a calibrated rate, at each context."""
-    for record in FORMATS.values():
-        if "weights" in record.uses and record.id not in _LEFT_OUT[device]:
-            for context in contexts:
-                request = RunRequest(
-                    weights=record.id,
-                    device="cuda" if device == "cuda" else "cpu",
-                    max_tokens=_NEW_TOKENS,
-                    raw=True,
-                )
-                yield replace(request, prompt=(_WORD * context).strip()), context
+def full_sweep(device: str) -> SweepRequest:
+    """Formats, caches, batches and contexts: a seeded choice of 48 of their combinations."""
+    return SweepRequest(
+        weights=formats(device),
+        kv=("bf16", "int8"),
+        caches=("contiguous", "paged"),
+        batches=(1, 4),
+        prompts=(64, 512, 2048),
+        most=48,
+        tries=2,
+        device=_device(device),
+    )
 
 
-def run_grid(lab: LabClient, contexts: tuple[int, ...], device: str, say: Say, tries: int = 1) -> list[Row]:
-    """Run the grid; a run that fails ends it.
+def formats(device: str) -> tuple[str, ...]:
+    """Weight formats that a calibration of a device gives a rate."""
+    return tuple(
+        record.id
+        for record in FORMATS.values()
+        if "weights" in record.uses and record.id not in _LEFT_OUT[device]
+    )
+
+
+def _device(name: str) -> Any:  # noqa: ANN401 - one of the literals
+    return next(device for device in DEVICES if device == name)
+
+
+def run_sweep(
+    lab: LabClient, request: SweepRequest, say: Say, done: SweepRecord | None = None
+) -> Iterator[SweepRecord]:
+    """Run a sweep, job after job; what there is after each of them, the last one finished.
 
     Args:
         lab: whose worker runs it.
-        contexts: in prompt tokens.
-        device: of the worker.
-        say: told of each run.
-        tries: of each run, see ``run_until_quiet``.
+        request: the sweep.
+        say: told of each cell.
+        done: what was done of it before.
 
     Raises:
-        JobError: a run failed, with its own sentence.
+        JobError: a job failed, with its own sentence.
     """
-    rows = []
-    for request, context in grid(contexts, device):
-        say(f"{request.weights} at a context of {context:,}")
-        record = run_until_quiet(lab, request, OWNER, tries)
-        rows.append(Row(record, compare(record)))
-    return rows
+    record = done
+    while record is None or not record.is_finished:
+        payload = {"request": request.to_json(), "record": record.to_json() if record else None}
+        job = lab.submit_experiment(SWEEP, payload, OWNER, request.device)
+        record = SweepRecord.from_json(finish(lab, job, _tell_cells(say)).result)
+        yield record
+
+
+def _tell_cells(say: Say) -> Callable[[JobSnapshot], None]:
+    told = 0
+
+    def tell(snapshot: JobSnapshot) -> None:
+        nonlocal told
+        for part in snapshot.parts[told:]:
+            cell = part["cell"]
+            problem = f": {cell['problem']}" if cell["problem"] else ""
+            say(" ".join(str(value) for value in cell["cell"].values()) + problem)
+        told = len(snapshot.parts)
+
+    return tell
 
 
 def run_until_quiet(lab: LabClient, request: RunRequest, owner: str, tries: int) -> RunRecord:
@@ -134,54 +166,64 @@ def wait_until_ready(lab: LabClient, device: str) -> None:
         time.sleep(_POLL_S)
 
 
-def finish(lab: LabClient, job: str) -> JobSnapshot:
+def finish(lab: LabClient, job: str, look: Callable[[JobSnapshot], None] = lambda _: None) -> JobSnapshot:
     """Wait for a job to be done.
+
+    Args:
+        lab: that has the job.
+        job: its id.
+        look: shown the job again and again, and at its end.
 
     Raises:
         JobError: it failed or was cancelled; its own sentence.
     """
     while not (snapshot := lab.snapshot(job)).state.is_final:
+        look(snapshot)
         lab.touch(job)
         time.sleep(_POLL_S)
+    look(snapshot)
     if snapshot.state is not JobState.DONE or snapshot.result is None:
         raise JobError(snapshot.message)
     return snapshot
 
 
-def row_json(row: Row) -> dict[str, Any]:
-    """One row of the command's answer."""
-    record, comparison = row.record, row.comparison
-    tpot = comparison.tpot
+def row_json(swept: SweptCell) -> dict[str, Any]:
+    """One row of the command's answer; figures are null where the cell could not be run."""
+    cell = swept.cell
+    names = {"ttft": "ttft_s", "tpot": "tpot_s", "end_to_end": "end_to_end_s"}
+    predicted = {metric: swept.predicted(metric) for metric in METRICS}
+    measured = {metric: swept.measured(metric) for metric in METRICS}
+    errors = {metric: swept.error(metric) for metric in METRICS}
     return {
         "scenario": {
-            "model": record.request.model,
-            "weights": record.request.weights,
-            "kv": record.request.kv,
-            "cache": record.request.cache,
-            "device": record.request.device,
-            "prompt_tokens": record.prediction.prompt_tokens,
-            "output_tokens": record.output_tokens,
+            "model": cell.model,
+            "weights": cell.weights,
+            "kv": cell.kv,
+            "cache": cell.cache,
+            "batch": cell.batch,
+            "prompt_tokens": cell.prompt_tokens,
+            "output_tokens": cell.new_tokens,
         },
-        "predicted": {"ttft_s": comparison.ttft.predicted_s, "tpot_s": tpot.predicted_s if tpot else None},
-        "measured": {"ttft_s": comparison.ttft.measured_s, "tpot_s": tpot.measured_s if tpot else None},
-        "ratio": {"ttft": comparison.ttft.ratio, "tpot": tpot.ratio if tpot else None},
-        "noisy": list(record.noisy),
+        "predicted": {names[metric]: each and each.value_s for metric, each in predicted.items()},
+        "measured": {names[metric]: each and each.median_s for metric, each in measured.items()},
+        "ratio": {metric: None if error is None else 1 / (1 + error) for metric, error in errors.items()},
+        "range": {names[metric]: each and [each.low_s, each.high_s] for metric, each in predicted.items()},
+        "outside": list(swept.forecast.outside) if swept.forecast else [],
+        "noisy": list(swept.noisy),
+        "problem": swept.problem,
     }
 
 
-def summary(rows: list[Row]) -> dict[str, Any]:
+def summary(cells: tuple[SweptCell, ...]) -> dict[str, Any]:
     """Median and 90th percentile of the absolute error, in percent of the measured value."""
-    ttft = [_error(row.comparison.ttft.ratio) for row in rows]
-    tpot = [_error(row.comparison.tpot.ratio) for row in rows if row.comparison.tpot]
+    found = {metric: [swept.error(metric) for swept in cells] for metric in METRICS}
+    percent = {
+        metric: [100 * abs(each) for each in errors if each is not None] for metric, errors in found.items()
+    }
     return {
-        name: {
-            "median_abs_pct_error": statistics.median(errors) if errors else None,
+        metric: {
+            "median_abs_pct_error": float(np.median(errors)) if errors else None,
             "p90_abs_pct_error": float(np.percentile(errors, 90)) if errors else None,
         }
-        for name, errors in (("ttft", ttft), ("tpot", tpot))
+        for metric, errors in percent.items()
     }
-
-
-def _error(ratio: float) -> float:
-    """Percent by which the prediction is off the measurement: ``|predicted / measured - 1|``."""
-    return abs(1.0 / ratio - 1.0) * 100.0

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from core.analytic.step_record import StepRecord
 from core.errors import RequestError
+from core.lab.sweep_cell import SweptCell
+from core.lab.sweep_record import SweepRecord
+from core.lab.sweep_request import SweepRequest
 from core.lab.worker import loop
 from core.lab.worker.loop import JobContext, Report, StopRequestedError, serve
+from tests.lab.sweep_example import sweep, swept
 
 Job = Callable[[JobContext, dict[str, Any]], dict[str, Any]]
 
@@ -92,6 +97,21 @@ def misbehave(context: JobContext, verb: str, prompt: str) -> dict[str, Any]:
     return {"done": verb}
 
 
+def sweep_by_twos(context: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
+    """Two cells a job, each a tenth slower than predicted; a model of 1.1 B never runs."""
+    request, done = SweepRequest.from_json(payload["request"]), payload["record"]
+    record = SweepRecord.from_json(done) if done else replace(sweep(request), cells=())
+    for cell in record.left[:2]:
+        context.report("sweeping", len(record.cells) / len(request.cells()))
+        if cell.model == "shape:tinyllama-1.1b":
+            found = SweptCell(cell, measured_at=record.created_at, problem="It does not fit this machine.")
+        else:
+            found = swept(cell, 1.1)
+        record = record.with_cell(found)
+        context.part({"cell": found.to_json()})
+    return record.to_json()
+
+
 class FakeWork:
     """Warm-up, jobs and counts that the tests know the outcome of."""
 
@@ -104,7 +124,7 @@ class FakeWork:
         return info()
 
     def jobs(self) -> Mapping[str, Job]:
-        return {"run": run, "quality": lambda context, payload: {"echo": payload}}
+        return {"run": run, "quality": lambda context, payload: {"echo": payload}, "sweep": sweep_by_twos}
 
     def idle(self, report: Report) -> dict[str, Any] | None:
         if os.environ.get("FAKE_IDLE") != "calibrates":

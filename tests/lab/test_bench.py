@@ -1,49 +1,71 @@
 """The headless bench: its grid, its figures, its words. The worker is a fake."""
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.commands import bench as command
-from core.errors import JobError
-from core.lab import bench
+from core.errors import JobError, UserError
+from core.lab import bench, sweep_record
 from core.lab.calibration import Calibration
 from core.lab.client import LabClient
-from core.lab.compare import compare
 from core.lab.limits import Limits
+from core.lab.sweep_cell import SweptCell
+from core.lab.sweep_request import SweepRequest
 from tests.lab.conftest import fake_command
-from tests.lab.examples import calibration, record
+from tests.lab.examples import calibration
+from tests.lab.sweep_example import sweep, swept
 
-ROWS = [bench.Row(run, compare(run)) for run in (record(), record(slowness=1.25), record(slowness=0.8))]
+SMALL = SweepRequest(weights=("int4",), batches=(1, 4), prompts=(64, 256), new_tokens=8)
 
 
-def test_the_grid_has_every_format_at_every_context() -> None:
-    requests = list(bench.grid((64, 512), "cpu"))
-    assert len(requests) == 6 * 2
-    calibrated = {"fp32", "bf16", "int8", "int8-g32", "int8-dynamic", "int4"}
-    assert {request.weights for request, _ in requests} == calibrated
-    assert all(len(request.prompt.split()) == context for request, context in requests)
-    on_gpu = {request.weights for request, _ in bench.grid((64,), "cuda")}
-    assert on_gpu == {request.weights for request, _ in requests} | {"fp8-weight-only"}
-    for request, _ in bench.grid(bench.CONTEXTS, "cpu"):
+def arguments(*words: str) -> Namespace:
+    parser = ArgumentParser()
+    command.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+def test_the_sweeps_have_every_calibrated_format() -> None:
+    assert set(bench.formats("cpu")) == {"fp32", "bf16", "int8", "int8-g32", "int8-dynamic", "int4"}
+    assert set(bench.formats("cuda")) == {*bench.formats("cpu"), "fp8-weight-only"}
+    for request in (bench.quick_sweep("cpu"), bench.full_sweep("cpu"), bench.full_sweep("cuda")):
         request.validate()
+        assert {cell.weights for cell in request.cells()} == set(request.weights)
+
+
+def test_the_protocol_has_sixty_cells_over_three_shapes_in_every_setting() -> None:
+    for seed in range(3):
+        cells = replace(bench.HELD_OUT, seed=seed).cells()
+        assert len(cells) >= 60
+        assert len({cell.model for cell in cells}) >= 3
+        for name in ("weights", "kv", "cache", "batch", "prompt_tokens"):
+            assert len({getattr(cell, name) for cell in cells}) > 1
 
 
 def test_errors_are_percent_of_the_measured_value() -> None:
-    errors = bench.summary(ROWS)
+    cells = tuple(swept(cell, slow) for cell, slow in zip(SMALL.cells(), (1.0, 1.25, 0.8), strict=False))
+    errors = bench.summary(cells)
     assert errors["ttft"]["median_abs_pct_error"] == pytest.approx(20.0)
     assert errors["ttft"]["p90_abs_pct_error"] == pytest.approx(24.0)
-    assert bench.summary([])["tpot"] == {"median_abs_pct_error": None, "p90_abs_pct_error": None}
+    assert bench.summary(())["tpot"] == {"median_abs_pct_error": None, "p90_abs_pct_error": None}
 
 
-def test_a_row_has_what_was_promised() -> None:
-    row = bench.row_json(ROWS[1])
-    assert set(row) == {"scenario", "predicted", "measured", "ratio", "noisy"}
+def test_a_row_has_what_was_promised_also_where_nothing_ran() -> None:
+    row = bench.row_json(swept(SMALL.cells()[0], 1.25))
+    assert {"scenario", "predicted", "measured", "ratio", "noisy"} <= set(row)
     assert row["ratio"]["ttft"] == pytest.approx(1.25)
-    assert row["scenario"]["prompt_tokens"] == 12
+    assert row["scenario"]["prompt_tokens"] == 64
+    failed = SweptCell(SMALL.cells()[0], measured_at="2026-11-29T12:00:00+00:00", problem="It does not fit.")
+    assert bench.row_json(failed)["measured"] == {"ttft_s": None, "tpot_s": None, "end_to_end_s": None}
+
+
+def test_settings_of_the_command_line_take_the_place_of_the_sweeps_own() -> None:
+    asked = command._request(arguments("--quick", "--batch", "1", "2", "--weights", "int8", "--seed", "7"))
+    assert (asked.batches, asked.weights, asked.seed) == ((1, 2), ("int8",), 7)
+    assert command._request(arguments("--held-out", "--seed", "3")) == replace(bench.HELD_OUT, seed=3)
 
 
 @pytest.fixture
@@ -54,29 +76,53 @@ def _without_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "LabClient", lambda limits: LabClient(limits, fake_command))
     monkeypatch.setattr(bench, "calibrate", calibrated)
     monkeypatch.setattr(bench, "calibrate_quickly", calibrated)
-    monkeypatch.setattr(bench, "run_grid", lambda *_: ROWS)
 
 
 @pytest.mark.usefixtures("_without_a_worker")
 def test_the_command_answers_writes_and_reads_aloud(tmp_path: Path) -> None:
-    parser = ArgumentParser()
-    command.add_arguments(parser)
-    result = command.run(parser.parse_args(["--quick", "--out", str(tmp_path / "bench.json")]))
+    """Two cells a job: it goes on until all are done, and what is written is the whole sweep."""
+    out = tmp_path / "bench.json"
+    words = ("--quick", "--weights", "int4", "bf16", "--batch", "1", "4", "--prompt-tokens", "64", "256")
+    result = command.run(arguments(*words, "--out", str(out)))
     json.dumps(result, allow_nan=False)
     assert set(result) == {"machine", "calibration", "rows", "summary"}
-    written = json.loads((tmp_path / "bench.json").read_text())
-    assert len(written["records"]) == 3
-    words = command.render(result)
-    assert "A processor, 2 threads, torch 2.13.0, reads 30.0 GB/s" in words
-    assert "TTFT off by 20 % (median), 24 % (90th percentile)" in words
+    assert len(result["rows"]) == 8
+    record = sweep_record.load(out)
+    assert record.is_finished
+    said = command.render(result)
+    assert "A processor, 2 threads, torch 2.13.0, reads 30.0 GB/s" in said
+    assert "TTFT off by 9.1 % (median), 9.1 % (90th percentile)" in said
+    assert "Whole request off by" in said
+
+
+@pytest.mark.usefixtures("_without_a_worker")
+def test_a_sweep_that_ended_early_goes_on_from_its_file(tmp_path: Path) -> None:
+    whole = sweep(SMALL)
+    begun = tmp_path / "begun.json"
+    sweep_record.save(replace(whole, cells=whole.cells[:1]), begun)
+    result = command.run(arguments("--resume", str(begun), "--quick", "--out", str(tmp_path / "whole.json")))
+    assert len(result["rows"]) == len(SMALL.cells())
+    assert sweep_record.load(tmp_path / "whole.json").cells[0] == whole.cells[0]
+
+
+@pytest.mark.usefixtures("_without_a_worker")
+def test_a_cell_that_cannot_run_says_why_and_the_rest_is_there() -> None:
+    words = ("--quick", "--model", "smollm2-135m", "shape:tinyllama-1.1b", "--weights", "int4")
+    said = command.render(command.run(arguments(*words)))
+    assert "tinyllama-1.1b" in said
+    assert "It does not fit this machine." in said
+
+
+@pytest.mark.parametrize("words", [("--weights", "int3"), ("--batch", "0"), ("--model", "/etc/passwd")])
+def test_a_sweep_that_cannot_be_is_refused_before_a_worker_starts(words: tuple[str, ...]) -> None:
+    with pytest.raises(UserError):
+        command.run(arguments("--quick", *words))
 
 
 @pytest.mark.usefixtures("_without_a_worker")
 def test_a_device_that_is_not_there_is_said() -> None:
-    parser = ArgumentParser()
-    command.add_arguments(parser)
     with pytest.raises(JobError, match="must be one of cpu on this machine; got 'cuda'"):
-        command.run(parser.parse_args(["--device", "cuda"]))
+        command.run(arguments("--device", "cuda"))
 
 
 def test_a_job_that_fails_ends_the_bench_with_its_own_sentence(limits: Limits) -> None:
@@ -87,11 +133,11 @@ def test_a_job_that_fails_ends_the_bench_with_its_own_sentence(limits: Limits) -
 
 
 def test_words_mark_a_noisy_row() -> None:
-    noisy = record(noisy=("other programs used 40% of the processors",))
+    noisy = swept(SMALL.cells()[0], noisy=("other programs used 40% of the processors",))
     result = {
         "machine": {"device_name": "", "cpu": "x", "threads": 2, "torch_version": "2"},
         "calibration": calibration().to_json(),
-        "rows": [bench.row_json(bench.Row(noisy, compare(noisy)))],
-        "summary": bench.summary([]),
+        "rows": [bench.row_json(noisy)],
+        "summary": bench.summary(()),
     }
     assert "noisy" in command.render(result)

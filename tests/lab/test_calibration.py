@@ -145,7 +145,9 @@ def with_linear_at(bytes_per_s: float) -> Calibration:
 
 
 @pytest.mark.parametrize(("flops_per_s", "slower"), [(60e9, 1.5), (40e9, 1.0)])
-def test_a_product_of_few_rows_follows_memory_where_it_waits_for_it(flops_per_s: float, slower: float) -> None:
+def test_a_product_of_few_rows_follows_memory_where_it_waits_for_it(
+    flops_per_s: float, slower: float
+) -> None:
     """Two rows of bf16 at 60 GFLOP/s read 30 GB/s of weights, all that there is; at 40 they do not wait."""
     rate = Rate(5e-6, 30e9, (1.0, 2.0), (30e9, flops_per_s))
     row = replace(calibration().rates[0], kind="linear", format="bf16", rate=rate)

@@ -130,7 +130,7 @@ def test_a_cell_that_would_take_too_long_is_not_begun(memory: MemoryProbe) -> No
     shelf = Shelf()
     long = replace(REQUEST, models=("shape:llama-3.1-8b",), prompts=(8192,), batches=(1,), new_tokens=128)
     record, _ = do(place(memory, shelf), {"request": long.to_json()})
-    assert "A cell may take 45 s" in record.cells[0].problem
+    assert "A cell may take 45.0 s" in record.cells[0].problem
     assert shelf.taken == 0
 
 

@@ -18,7 +18,7 @@ from core.ui.table import Blank, Cell
 METRICS: Final = {"ttft": "TTFT", "tpot": "TPOT", "end_to_end": "end to end"}
 _DISTURBED: Final = "disturbed cells"
 _MS: Final = 1e3
-_COLUMNS: Final = ("what", "median, %", "90th percentile, %", "in range, %", "cells")
+_COLUMNS: Final = ("off by", "median, %", "90th percentile, %", "in range, %")
 _CELLS: Final = (
     "cell", "prompt", "batch", "TTFT predicted, ms", "measured, ms", "TPOT predicted, ms", "measured, ms ",
     "end to end predicted, ms", "measured, ms  ", "disturbed", "outside of what was calibrated",
@@ -66,8 +66,8 @@ def _times(repeats: int) -> str:
 
 
 def _error_cells(found: CellErrors) -> tuple[Cell, ...]:
-    name = METRICS[found.metric] + (f", {_DISTURBED}" if found.noisy else "")
-    return name, found.median, found.p90, round(100 * found.in_range, 1), found.cells
+    cells = f"{found.cells} {'disturbed ' if found.noisy else ''}{'cell' if found.cells == 1 else 'cells'}"
+    return f"{METRICS[found.metric]}, {cells}", found.median, found.p90, round(100 * found.in_range, 1)
 
 
 def _picture(record: SweepRecord) -> picture.Picture:

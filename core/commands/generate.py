@@ -5,7 +5,7 @@ The text streams to standard output as it is made; with ``--json`` one object is
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any, Final, get_args
 
 from core.analytic.experts import expected_reads
@@ -17,6 +17,7 @@ from core.commands.patience import patience
 from core.engine.engine import PAGE_TOKENS, CacheKind, Engine
 from core.engine.files.models import EMBEDDED
 from core.engine.files.shape_only import TINY_MOE
+from core.engine.files.weight import KEPT_BY
 from core.engine.records import Generation, TokenEvent
 from core.engine.runners import RunnerMode
 from core.engine.sampling import Sampling
@@ -34,7 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         default=EMBEDDED,
-        help=f"{EMBEDDED}, shape:ID (random weights; {TINY_MOE} has experts), or a model's directory",
+        help=f"{EMBEDDED}, shape:ID (random weights; {TINY_MOE} has experts), a model's directory, or a "
+        ".gguf file",
     )
     add_formats(parser, ENGINE_FORMATS)
     parser.set_defaults(weights="int4")
@@ -63,6 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--speculate",
+        type=_way_to_guess,
         metavar="HOW",
         help="guess tokens ahead and verify them: ngram (from the text so far), layers:N (the model's first "
         "N layers), or model:M (another model with the same vocabulary)",
@@ -77,6 +80,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--top-k", type=whole_number(0, 1_000_000), default=0, help="0 is off")
     parser.add_argument("--top-p", type=real_number(0.01, 1), default=1.0, help="1 is off")
     parser.add_argument("--seed", type=whole_number(0, 2**63 - 1), default=0, help="of the draw")
+
+
+def _way_to_guess(text: str) -> str:
+    """Refuse what is no way to guess, before a model is read for it."""
+    kind, _, value = text.partition(":")
+    layers = kind == "layers" and value.isascii() and value.isdigit()
+    if text == "ngram" or layers or (kind == "model" and value):
+        return text
+    raise ArgumentTypeError(
+        f"must be ngram, layers:N with a number of layers, or model:M with a model; got {text[:40]!r}"
+    )
 
 
 def run(args: Namespace) -> dict[str, Any]:
@@ -114,7 +128,7 @@ def run(args: Namespace) -> dict[str, Any]:
         "runner": args.runner,
         **(_speculation(generation) if args.speculate else {}),
         **_experts(engine, generation),
-        "notes": _notes(args, generation) if args.speculate else [],
+        "notes": [*_file_notes(engine), *(_notes(args, generation) if args.speculate else [])],
     }
 
 
@@ -141,17 +155,12 @@ def _speculator(args: Namespace, engine: Engine) -> Speculator | None:
     kind, _, value = (args.speculate or "").partition(":")
     if not kind:
         return None
-    if args.speculate == "ngram":
+    if kind == "ngram":
         return NGramSpeculator(args.guesses)
-    if kind == "layers" and value.isascii() and value.isdigit():
+    if kind == "layers":
         return ModelSpeculator(engine, args.guesses, layers=int(value[:9]))
-    if kind == "model" and value:
-        draft = Engine.load(value, weights=args.weights, kv=args.kv, device=args.device)
-        return ModelSpeculator(draft, args.guesses)
-    raise RequestError(
-        f"--speculate must be ngram, layers:N with a number of layers, or model:M with a model; got "
-        f"{args.speculate[:40]!r}. Choose one of them."
-    )
+    draft = Engine.load(value, weights=args.weights, kv=args.kv, device=args.device)
+    return ModelSpeculator(draft, args.guesses)
 
 
 def _speculation(generation: Generation) -> dict[str, Any]:
@@ -173,6 +182,17 @@ def _experts(engine: Engine, generation: Generation) -> dict[str, Any]:
     read = sum(step.experts_read for step in generation.steps)
     expected = sum(float(expected_reads(engine.spec, step.new_tokens)) for step in generation.steps)
     return {"experts": {"read": read, "expected": expected}} if expected else {}
+
+
+def _file_notes(engine: Engine) -> list[str]:
+    """Whether the file was in few bits already, and in other blocks than were asked for."""
+    kept_by = KEPT_BY.get(engine.stored_as, engine.weights)
+    if engine.weights == kept_by or ENGINE_FORMATS[engine.weights].payload_bits > 8:
+        return []
+    return [
+        f"The model's file keeps its matrices as {engine.stored_as}; {engine.weights} rounds them once more. "
+        f"--weights {kept_by} takes them as they are."
+    ]
 
 
 def _notes(args: Namespace, generation: Generation) -> list[str]:

@@ -105,7 +105,38 @@ def run(args: Namespace) -> dict[str, Any]:
         "difference": "" if request.guesses else record.difference(first),
         "equal_outputs": record.equal_outputs if args.compare else None,
         "noisy": list(record.noisy),
+        "notes": [*_notes(request, first), *_rounding_notes(record, args.compare)],
     }
+
+
+def _notes(request: ServeRequest, service: Service) -> list[str]:
+    """Why prompts that begin alike shared nothing."""
+    asked = request.trace.shared_tokens
+    if not asked or any(step.record.shared_tokens for step in service.steps):
+        return []
+    if not request.share:
+        why = "--no-share lets no request hold another's pages."
+    elif service.way.cache == "contiguous":
+        why = "a contiguous cache has no pages to share; take --cache paged."
+    elif asked < request.page_tokens:
+        why = (
+            "only whole pages are shared, and the beginning is shorter than a page of "
+            f"{request.page_tokens:,} tokens; choose smaller --page-tokens, or more --shared-tokens."
+        )
+    else:
+        why = "no page that held the beginning was ready when another request came; more --spacing helps."
+    return [f"Every prompt begins with the same {asked:,} tokens, and none was shared: {why}"]
+
+
+def _rounding_notes(record: ServeRecord, compared: bool) -> list[str]:
+    """Why outputs may differ though nothing is wrong."""
+    exact = record.request.weights == record.request.kv == "fp32"
+    if not compared or record.equal_outputs or exact:
+        return []
+    return [
+        "Outputs are only sure to be equal in fp32. In fewer bits a prompt that is read in one piece may be "
+        "rounded otherwise than one that goes on from shared pages: other kernels compute it."
+    ]
 
 
 def _request(args: Namespace) -> ServeRequest:
@@ -178,6 +209,7 @@ def render(result: dict[str, Any]) -> str:
     if result["equal_outputs"] is not None:
         lines.append(f"equal outputs in both caches: {_said(result['equal_outputs'])}")
     lines += [f"noisy: {reason}" for reason in result["noisy"]]
+    lines += [f"Note: {note}" for note in result["notes"]]
     return "\n".join(lines)
 
 

@@ -29,6 +29,7 @@ class Serving:
         cache_tokens: slots of the cache; room for ``max_sequences`` of the longest if None. A contiguous
             cache gives each sequence as many as the longest request may need.
         share: look for pages that already hold the beginning of a request, a preempted one's own included.
+            Then fewer rows are computed, maybe by other kernels: outputs are only sure to stay equal in fp32.
         speculator: guesses tokens that the model then verifies; None for one token after the other.
     """
 

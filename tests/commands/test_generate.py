@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from core.__main__ import main
+from core.__main__ import USER_MISTAKE, main
 from core.commands.patience import patience
+from core.engine.engine import Engine
 from tests.engine.embedded import embedded
 
 pytestmark = pytest.mark.torch
@@ -70,6 +71,24 @@ def test_experts_that_were_read_stand_beside_those_expected(capsys: pytest.Captu
     assert 6 * 2 <= result["experts"]["read"] <= 6 * 4
     assert main(["generate", *arguments]) == 0
     assert "experts read in all layers and steps, 21.0 expected" in capsys.readouterr().out
+
+
+def test_a_way_to_guess_that_there_is_not_is_refused_before_a_model_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Engine, "load", lambda *_, **__: pytest.fail("a model was read"))
+    for way in ("luck", "layers:", "layers:two", "layers:-1", "model:", "ngram:3"):
+        assert main(["generate", "hi", "--speculate", way]) == USER_MISTAKE
+        assert "--speculate must be ngram, layers:N" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("weights", "noted"), [("int4", False), ("bf16", False), ("int8-g32", True)])
+def test_a_file_in_other_blocks_than_were_asked_for_says_so(
+    weights: str, noted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    embedded()
+    notes = as_json(capsys, "hi", "--max-tokens", "1", "--threads", "1", "--weights", weights)["notes"]
+    assert [("as q4_1" in note, "--weights int4 takes" in note) for note in notes] == [(True, True)] * noted
 
 
 def test_a_single_token_has_no_rate(capsys: pytest.CaptureFixture[str]) -> None:

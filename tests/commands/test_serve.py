@@ -30,6 +30,7 @@ KEYS = {
     "difference",
     "equal_outputs",
     "noisy",
+    "notes",
 }
 
 
@@ -51,6 +52,30 @@ def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture
     assert list(result["ttft_s"]) == ["p50", "p90", "p99"]
     assert 0 < result["ttft_s"]["p50"] <= result["ttft_s"]["p99"]
     assert 0 < result["pages"]["most_used"] <= result["pages"]["total"]
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        (["--shared-tokens", "5"], "shorter than a page of 16 tokens"),
+        (["--shared-tokens", "20", "--no-share"], "--no-share lets no request"),
+        (["--shared-tokens", "20", "--cache", "contiguous"], "a contiguous cache has no pages to share"),
+        (["--shared-tokens", "20", "--requests", "1"], "no page that held the beginning was ready"),
+        (["--shared-tokens", "20", "--spacing", "4", "--spread", "fixed"], None),
+        ([], None),
+    ],
+)
+def test_it_says_why_nothing_was_shared(
+    capsys: pytest.CaptureFixture[str], more: list[str], note: str | None
+) -> None:
+    result = as_json(capsys, *SMALL, "--page-tokens", "16", *more)
+    if note is None:
+        assert result["notes"] == []
+        assert (result["pages"]["shared_tokens"] > 0) == bool(more)
+        return
+    (said,) = result["notes"]
+    assert note in said
+    assert result["pages"]["shared_tokens"] == 0
 
 
 def test_guesses_are_not_simulated_and_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:

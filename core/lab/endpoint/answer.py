@@ -49,8 +49,8 @@ class Answer:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether there are more parts than tokens were asked for, with some room for parts without text."""
-        return len(self.pieces_s) > self.limit + _ROOM
+        """Whether it has more than the tokens asked for, with some room for parts without text."""
+        return max(len(self.pieces_s), self.written or 0) > self.limit + _ROOM
 
     def take(self, piece: Piece, now_s: float) -> None:
         """Add an event."""

@@ -153,6 +153,7 @@ class EndpointClient:
             if not kind.lower().startswith("text/event-stream"):
                 raise EndpointError(sentences.not_a_stream(kind.lower(), self._request))
             self._bound(response, _LARGEST_ANSWER + _PIECE_BYTES * answer.limit)
+            response.encoding = "utf-8"  # events have no other, whatever codec the server names
             async for event in httpx2.EventSource(response, _LARGEST_EVENT):
                 now = time.perf_counter() - start
                 if event.data.strip() == "[DONE]":

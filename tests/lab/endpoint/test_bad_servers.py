@@ -115,6 +115,10 @@ JSON_ANSWER = '{"choices": [{"text": "all of it", "finish_reason": "stop"}]}'
         (cut_off, "broke the connection off"),
         (endless, "up to the 4 tokens that were asked for"),
         (endless_comments, "may have up to 516,000 bytes"),
+        (
+            events('{"choices": [{"text": "a"}], "usage": {"completion_tokens": 9999999}}'),
+            "up to the 4 tokens that were asked for",
+        ),
         (huge_line, "may have up to 200,000 bytes"),
         (
             replies(200, "text/event-stream", "\x1f\x8b", Content_Encoding="gzip"),
@@ -142,6 +146,14 @@ def test_a_bad_list_of_models_is_one_sentence(behaviour: Behaviour, words: str) 
     with stand_in(models=behaviour) as it:
         assert_says(complaint(it.url), words)
     assert it.bodies == []
+
+
+@pytest.mark.parametrize("charset", ["hex", "rot13", "utf-16", "idna", "undefined", "bogus"])
+def test_events_are_read_as_utf_8_whatever_is_named(charset: str) -> None:
+    piece = '{"choices": [{"text": "\u00fc", "finish_reason": null}]}'
+    with stand_in(events(piece, kind=f"text/event-stream; charset={charset}")) as it:
+        record = asyncio.run(measure(replace(REQUEST, url=it.url)))
+    assert record.answered == 2
 
 
 def test_nobody_answers() -> None:

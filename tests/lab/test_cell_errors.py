@@ -9,7 +9,7 @@ from core.lab.sweep_cell import METRICS
 from tests.lab.recorded_sweep import sweep_record
 
 
-@pytest.mark.parametrize(("off", "inside"), [(1.1, 1.0), (0.5, 0.0), (1.24, 1.0), (1.3, 0.0)])
+@pytest.mark.parametrize(("off", "inside"), [(1.001, 1.0), (0.999, 1.0), (0.2, 0.0), (5.0, 0.0)])
 def test_errors_are_of_the_medians(off: float, inside: float) -> None:
     found = cell_errors(sweep_record(off).cells)
     assert [each.metric for each in found] == list(METRICS)

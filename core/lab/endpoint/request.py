@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
+import httpx2
+
 from core.catalog.plain_text import plain_text
 from core.errors import RequestError
 from core.lab.typed_json import plain, typed
@@ -197,9 +199,10 @@ def _checked_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS.get(parts.scheme)
-    except ValueError:
+        httpx2.URL(url)  # refuses hosts that no address has
+    except (ValueError, httpx2.InvalidURL):
         raise RequestError(
-            "The address must have a host and a port from 1 to 65,535; this one does not. Give one like "
+            "The address must have a valid host, and a port from 1 to 65,535; this one does not. Give one like "
             "http://localhost:8000/v1."
         ) from None
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:

@@ -202,8 +202,8 @@ def _checked_url(url: str) -> SplitResult:
         httpx2.URL(url)  # refuses hosts that no address has
     except (ValueError, httpx2.InvalidURL):
         raise RequestError(
-            "The address must have a valid host, and a port from 1 to 65,535; this one does not. Give one like "
-            "http://localhost:8000/v1."
+            "The address must have a valid host, and a port from 1 to 65,535; this one does not. Give one "
+            "like http://localhost:8000/v1."
         ) from None
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise RequestError(

@@ -239,6 +239,14 @@ def test_a_measured_server_stands_beside_its_prediction(
     assert "1 of 4 requests failed" in words(app)
 
 
+def test_sweeps_are_told_apart_by_machine(open_app: Open, folder: Path) -> None:
+    sweep_module.save(sweep_record(off=0.8), folder / "quiet.json")
+    disturbed, quiet = sorted(table(open_app(STEM), "machine")[1:], key=lambda row: int(row[2]))
+    assert disturbed == ["NVIDIA H200, cuda, 2026-11-29", "8 of 8 cells", "0", "7", *["–"] * 6]
+    assert quiet[:4] == ["NVIDIA H200, cuda, 2026-11-29", "8 of 8 cells", "7", "0"]
+    assert [float(cell) for cell in quiet[4:]] == [20.0] * 6
+
+
 def test_a_record_that_is_dropped_into_the_folder_appears(open_app: Open, folder: Path) -> None:
     app = open_app(STEM)
     assert len(table(app, "file")) == 3

@@ -47,6 +47,8 @@ def _gallery() -> None:
         st.warning(f"**{plain(refused.name)}** {plain(refused.why)}", icon=":material/broken_image:")
     if not found.entries:
         return
+    sweeps.by_machine(found.entries)
+    st.subheader("Every record", anchor=False)
     st.html(_WHOLE_WORDS)
     with st.container(key=_TABLE):
         export.show_table(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
 
 from core.lab.cell_errors import CellErrors, cell_errors
+from core.lab.gallery_entry import Entry
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_record import DEFINITIONS, SweepRecord
 from core.ui import export, picture, print_view, prose, table
@@ -19,6 +21,10 @@ METRICS: Final = {"ttft": "TTFT", "tpot": "TPOT", "end_to_end": "end to end"}
 _DISTURBED: Final = "disturbed cells"
 _MS: Final = 1e3
 _COLUMNS: Final = ("off by", "median, %", "90th percentile, %", "in range, %")
+_MACHINE_COLUMNS: Final = (
+    *("machine", "cells", "quiet", "disturbed"),
+    *(f"{name} {what}, %" for name in METRICS.values() for what in ("median", "p90")),
+)
 _CELLS: Final = (
     "cell", "prompt", "batch", "TTFT predicted, ms", "measured, ms", "TPOT predicted, ms", "measured, ms ",
     "end to end predicted, ms", "measured, ms  ", "disturbed", "outside of what was calibrated",
@@ -47,6 +53,38 @@ def draw(record: SweepRecord, key: str) -> None:
             )
     _every_cell(record, key)
     conditions.draw(record.host, conditions.of_sweep(record), key)
+
+
+def by_machine(entries: Sequence[Entry]) -> None:
+    """The errors of every recorded sweep in one table, sorted by machine; nothing where there is none."""
+    rows = [
+        _machine_row(entry, entry.record)
+        for entry in sorted(entries, key=lambda entry: (entry.machine, entry.created_at))
+        if isinstance(entry.record, SweepRecord)
+    ]
+    if not rows:
+        return
+    st.subheader("Sweeps, by machine", anchor=False)
+    export.show_table(
+        _MACHINE_COLUMNS,
+        rows,
+        key="predictions_sweeps",
+        file_name="sweeps",
+        label="Errors of recorded sweeps by machine",
+    )
+    prose.small("Errors are of quiet cells: median and 90th percentile, in percent. Open a sweep below.")
+
+
+def _machine_row(entry: Entry, record: SweepRecord) -> tuple[Cell, ...]:
+    found = {each.metric: each for each in cell_errors(record.cells) if not each.noisy}
+    errors: list[Cell] = []
+    for metric in METRICS:
+        each = found.get(metric)
+        errors += [each.median, each.p90] if each else [Blank.DOES_NOT_APPLY] * 2
+    quiet = next(iter(found.values())).cells if found else 0
+    disturbed = sum(bool(swept.noisy) for swept in record.cells)
+    name = f"{entry.machine}, {entry.device}, {record.created_at[:10]}"
+    return (name, entry.what.partition(",")[0], quiet, disturbed, *errors)
 
 
 def sentence(record: SweepRecord) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from core.errors import JobError, RecordError
+from core.commands.output import check_writable
+from core.errors import JobError
 from core.lab import bench, sweep_record
 from core.lab.client import LabClient
 from core.lab.request import CACHES, DEVICES
@@ -65,7 +64,7 @@ def run(args: Namespace) -> dict[str, Any]:
     request = done.request if done else _request(args)
     request.validate()
     if args.out:
-        _check_writable(args.out)
+        check_writable(args.out)
     with closing(LabClient(bench.LIMITS)) as lab:
         bench.wait_until_ready(lab, request.device)
         calibrate = bench.calibrate_quickly if args.quick else bench.calibrate
@@ -107,19 +106,6 @@ def _swept(lab: LabClient, request: SweepRequest, done: SweepRecord | None, out:
     if record is None:
         raise JobError("A sweep must have a cell; this one has none. Name some settings.")
     return record
-
-
-def _check_writable(out: Path) -> None:
-    try:
-        if out.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "it is a directory")
-        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}."):
-            pass
-    except OSError as problem:
-        raise RecordError(
-            f"--out must name a file in a folder that can be written; {str(out)[:200]!r} cannot be "
-            f"({problem.strerror}). Choose another."
-        ) from None
 
 
 def render(result: dict[str, Any]) -> str:

@@ -106,7 +106,8 @@ def _tell_cells(say: Say) -> Callable[[JobSnapshot], None]:
     def tell(snapshot: JobSnapshot) -> None:
         nonlocal told
         for part in snapshot.parts[told:]:
-            cell = part["cell"]
+            if (cell := part.get("cell")) is None:
+                continue
             problem = f": {cell['problem']}" if cell["problem"] else ""
             say(" ".join(str(value) for value in cell["cell"].values()) + problem)
         told = len(snapshot.parts)

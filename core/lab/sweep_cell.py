@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -146,8 +147,9 @@ class SweptCell:
         return replace(self, quality=quality)
 
     def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return asdict(self)
+        """A plain object (lists, not tuples)."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        return plain
 
     @classmethod
     def from_reader(cls, reader: Reader) -> SweptCell:

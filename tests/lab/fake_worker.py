@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from core.analytic.step_record import StepRecord
 from core.errors import RequestError
 from core.lab.sweep_cell import SweptCell
+from core.lab.sweep_parts import begun_part, cell_part
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import SweepRequest
 from core.lab.worker import loop
@@ -101,6 +102,7 @@ def sweep_by_twos(context: JobContext, payload: dict[str, Any]) -> dict[str, Any
     """Two cells a job, each a tenth slower than predicted; a model of 1.1 B never runs."""
     request, done = SweepRequest.from_json(payload["request"]), payload["record"]
     record = SweepRecord.from_json(done) if done else replace(sweep(request), cells=())
+    context.part(begun_part(record))
     for cell in record.left[:2]:
         context.report("sweeping", len(record.cells) / len(request.cells()))
         if cell.model == "shape:tinyllama-1.1b":
@@ -108,7 +110,7 @@ def sweep_by_twos(context: JobContext, payload: dict[str, Any]) -> dict[str, Any
         else:
             found = swept(cell, 1.1)
         record = record.with_cell(found)
-        context.part({"cell": found.to_json()})
+        context.part(cell_part(found))
     return record.to_json()
 
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from core.engine.engine import Engine
 from core.errors import CheckpointError, RequestError
 from core.lab.calibration import Calibration
 from core.lab.sweep_cell import METRICS, SweptCell
+from core.lab.sweep_parts import gathered
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import Cell, SweepRequest
-from core.lab.worker import sweep_job
+from core.lab.worker import sweep_job, swept
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.loop import JobContext, StopRequestedError
@@ -33,13 +35,17 @@ class Shelf:
 
     def __init__(self, mistake: Exception | None = None) -> None:
         self.mistake, self.taken = mistake, 0
-        self.engine = calibration_engine(SMALL, "bf16", "bf16", "cpu")
 
     def take(self, *_: object) -> Engine:
         self.taken += 1
         if self.mistake is not None:
             raise self.mistake
-        return self.engine
+        return engine()
+
+
+@cache
+def engine() -> Engine:
+    return calibration_engine(SMALL, "bf16", "bf16", "cpu")
 
 
 class Outbox:
@@ -54,6 +60,11 @@ class Outbox:
             self.parts.append(message["part"])
             if len(self.parts) >= self._left:
                 self.stop.set()
+
+
+@pytest.fixture(autouse=True)
+def _few_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swept, "_ENOUGH_S", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +88,14 @@ def place(memory: MemoryProbe, shelf: Shelf | None = None, machine: Calibration 
 def test_every_cell_is_predicted_run_and_streamed(memory: MemoryProbe) -> None:
     record, parts = do(place(memory), {"request": REQUEST.to_json()})
     assert record.is_finished
-    assert [swept.cell for swept in record.cells] == list(REQUEST.cells())
-    assert [part["cell"]["cell"]["prompt_tokens"] for part in parts] == [8, 16, 8, 16]
-    for swept in record.cells:
-        assert swept.samples is not None
-        assert len(swept.samples["tpot"]) >= REQUEST.repeats
-        first, later, whole = (swept.measured(name) for name in METRICS)
+    assert [done.cell for done in record.cells] == list(REQUEST.cells())
+    assert len(parts) == 1 + len(record.cells)
+    assert gathered(parts) == record
+    assert gathered([]) is None
+    for cell in record.cells:
+        assert cell.samples is not None
+        assert len(cell.samples["tpot"]) >= REQUEST.repeats
+        first, later, whole = (cell.measured(name) for name in METRICS)
         assert first and later and whole
         assert whole.median_s >= first.median_s
 
@@ -97,7 +110,7 @@ def test_it_ends_when_its_time_is_over_and_goes_on_from_there(
     part = replace(nothing, cells=do(place(memory), {"request": REQUEST.to_json()})[0].cells[:3])
     again, parts = do(place(memory), {"request": REQUEST.to_json(), "record": part.to_json()})
     assert again.cells[:3] == part.cells
-    assert (len(again.cells), len(parts)) == (4, 1)
+    assert (len(again.cells), len(parts)) == (4, 2)
 
 
 def test_another_calibration_joins_the_record(memory: MemoryProbe) -> None:
@@ -115,15 +128,17 @@ def test_another_calibration_joins_the_record(memory: MemoryProbe) -> None:
 
 
 def test_a_cancelled_sweep_has_streamed_what_was_done(memory: MemoryProbe) -> None:
-    outbox = Outbox(stop_after=2)
+    outbox = Outbox(stop_after=3)
     with pytest.raises(StopRequestedError):
         do(place(memory), {"request": REQUEST.to_json()}, outbox)
-    assert len(outbox.parts) == 2
+    kept = gathered(outbox.parts)
+    assert kept is not None
+    assert len(kept.cells) == 2
 
 
 def test_a_cell_that_cannot_run_keeps_its_reason_and_the_others_go_on(memory: MemoryProbe) -> None:
     record, _ = do(place(memory, Shelf(CheckpointError("It is not here."))), {"request": REQUEST.to_json()})
-    assert [swept.problem for swept in record.cells] == ["It is not here."] * 4
+    assert [done.problem for done in record.cells] == ["It is not here."] * 4
 
 
 def test_a_cell_that_would_take_too_long_is_not_begun(memory: MemoryProbe) -> None:
@@ -142,8 +157,7 @@ def test_a_record_of_another_sweep_is_refused(memory: MemoryProbe) -> None:
 
 def test_a_batch_is_answered_together_and_its_times_are_those_of_the_slowest(memory: MemoryProbe) -> None:
     cell = Cell("smollm2-135m", "bf16", "bf16", "contiguous", 3, 8, 4)
-    engine = Shelf().engine
-    times = run_once(cell, engine, [[1 + n] * 8 for n in range(3)])
+    times = run_once(cell, engine(), [[1 + n] * 8 for n in range(3)])
     assert len(times.decode_s) == 3, "three steps for three sequences of four tokens"
     assert times.end_to_end_s >= times.ttft_s + sum(times.decode_s)
 
@@ -152,6 +166,6 @@ def test_a_disturbed_cell_is_done_again_as_often_as_was_asked(memory: MemoryProb
     fast = replace(calibration(), pace=replace(calibration().pace, read_bytes_per_s=1e15))
     asked = replace(REQUEST, prompts=(8,), batches=(1,), tries=3)
     record, _ = do(place(memory, machine=fast), {"request": asked.to_json()})
-    swept: SweptCell = record.cells[0]
-    assert swept.tries == 3
-    assert any("when calibrated" in reason or "memory" in reason for reason in swept.noisy)
+    done: SweptCell = record.cells[0]
+    assert done.tries == 3
+    assert any("memory" in reason for reason in done.noisy)

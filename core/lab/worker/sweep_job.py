@@ -23,6 +23,7 @@ from core.lab.quality import REFERENCE
 from core.lab.request import EMBEDDED_MODEL
 from core.lab.sweep_cell import CellQuality, SweptCell
 from core.lab.sweep_forecast import forecast
+from core.lab.sweep_parts import begun_part, cell_part
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import Cell, SweepRequest, spec_of
 from core.lab.worker.ceilings import MemoryProbe
@@ -71,9 +72,7 @@ def begin(payload: dict[str, Any], place: Place) -> SweepRecord:
     if done is not None:
         record = SweepRecord.from_json(done)
         if record.request != request:
-            raise RequestError(
-                "A sweep goes on with the settings that it began with. Begin anew."
-            )
+            raise RequestError("A sweep goes on with the settings that it began with. Begin anew.")
     else:
         record = SweepRecord(
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -90,13 +89,14 @@ def begin(payload: dict[str, Any], place: Place) -> SweepRecord:
 def run_sweep(record: SweepRecord, place: Place, context: JobContext) -> SweepRecord:
     """Do as many cells as the time allows, then judge the formats if that was asked for."""
     started, total = time.monotonic(), len(record.request.cells())
+    context.part(begun_part(record))
     for cell in record.left:
         if time.monotonic() - started > BUDGET_S:
             return record
         context.report(_PHASE, len(record.cells) / total)
         swept = _swept(cell, record.request, place, context.check)
         record = record.with_cell(swept)
-        context.part({"cell": swept.to_json()})
+        context.part(cell_part(swept))
     if record.unjudged and time.monotonic() - started <= BUDGET_S:
         record = _judge(record, place, context)
     return record

@@ -17,6 +17,7 @@ from core.ui.lab.many import page as many
 from core.ui.lab.many.numbers import badges
 from core.ui.lab.many.shown import predicted
 from core.ui.lab.service import Lab, Visits
+from core.ui.lab.sweep import page as sweep
 
 PARAMETER: Final = "part"
 _ONE: Final = "one"
@@ -66,6 +67,12 @@ _PARTS: Final[Mapping[str, Part]] = {
         "A server answers many at once. Here stands what a trace of requests **would** do, step by step; "
         "press Run and the engine serves it. Prompts are random tokens.",
         _many,
+    ),
+    "sweep": Part(
+        "Sweep",
+        "Many settings, one after the other. Each combination, a cell, is predicted, then run, and the two "
+        "stand side by side. What a cell measures is used for no prediction.",
+        sweep.show,
     ),
     "own": Part(
         "Your own server",

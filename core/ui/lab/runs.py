@@ -12,10 +12,11 @@ from typing import Any, Final
 import streamlit as st
 
 from core.errors import UserError
-from core.lab.experiment import Experiment
+from core.lab.experiment import SWEEP, Experiment
 from core.lab.job import JobSnapshot, JobState
 from core.lab.record import RunRecord
 from core.lab.request import RunRequest
+from core.lab.sweep_parts import gathered
 from core.ui import visit_key
 from core.ui.lab.service import Lab, OwnJob, Visits
 from core.ui.lab.settings import LOADED
@@ -130,6 +131,7 @@ def finish(snapshot: JobSnapshot) -> None:
     request = mine.request if mine is not None else None
     experiment = mine.experiment if mine is not None else None
     if snapshot.state is not JobState.DONE:
+        _keep_parts(experiment, snapshot)
         _set_trouble(snapshot.message, request, experiment)
         return
     if experiment is not None:
@@ -141,6 +143,18 @@ def finish(snapshot: JobSnapshot) -> None:
         add(RunRecord.from_json(snapshot.result))
     except UserError as fault:
         _set_trouble(str(fault), request)
+
+
+def _keep_parts(experiment: Experiment | None, snapshot: JobSnapshot) -> None:
+    """What a sweep streamed before it ended early; it can go on from there."""
+    if experiment is None or experiment.kind != SWEEP:
+        return
+    try:
+        record = gathered(snapshot.parts)
+    except UserError:  # the trouble itself is told
+        return
+    if record is not None:
+        _keep_result(experiment, record.to_json())
 
 
 def lost(sentence: str) -> None:

@@ -1,0 +1,1 @@
+"""The lab's part that predicts and runs many settings one after the other."""

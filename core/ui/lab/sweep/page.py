@@ -1,0 +1,196 @@
+"""A sweep on the lab's page: set it, run it as a chain of jobs, watch its cells come in, keep them.
+
+A sweep may be longer than a job. When a job of it ends unfinished, the next one is put into the queue by the
+page, behind whoever waits; a stopped sweep goes on where it ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import streamlit as st
+
+from core.errors import UserError
+from core.lab.experiment import SWEEP, Experiment
+from core.lab.job import JobState
+from core.lab.status import LabStatus
+from core.lab.sweep_forecast import forecast
+from core.lab.sweep_parts import gathered
+from core.lab.sweep_record import SweepRecord
+from core.lab.sweep_request import SweepRequest
+from core.ui import print_view
+from core.ui.lab import models, runs
+from core.ui.lab.service import Lab, Visits
+from core.ui.lab.sweep import controls, files, results, settings
+from core.ui.lab.watch import SOON, getting_ready
+from core.ui.plain import plain
+from core.ui.state_card import state_card
+
+#: Seconds between two looks at the cells that came in.
+_LOOK_S: Final = 2.0
+_GOES_ON: Final = "lab_sweep_goes_on"
+_EXPERIMENT: Final = "lab_sweep_experiment"
+_LENGTHS: Final = "lab_sweep_lengths"
+
+
+def show(lab: Lab, visits: Visits) -> None:
+    """Draw the controls, where it stands, and what came out so far."""
+    request = settings.current()
+    status = lab.status(request.device)
+    controls.draw()
+    controls.more(status)
+    problem = controls.problem(request, status)
+    if runs.job() is not None:
+        _under_way(lab, visits)
+        return
+    record = _record(request)
+    if record is not None and not record.is_finished and _goes_on(request):
+        _start(lab, visits, request, record)
+        st.rerun()
+    _at_rest(status, request, record, problem)
+    if not print_view.is_on():
+        _buttons(lab, visits, request, record, bool(problem))
+    if record is not None and record.cells:
+        results.draw(record, "sweep")
+    files.in_and_out(record)
+
+
+def _record(request: SweepRequest) -> SweepRecord | None:
+    """What there is of exactly this sweep: loaded from a file, or made in this visit."""
+    loaded = files.loaded()
+    found = [] if loaded is None else [loaded]
+    for result in runs.results(SWEEP):
+        try:
+            found.append(SweepRecord.from_json(result))
+        except UserError as fault:
+            st.error(plain(str(fault)))
+    mine = [record for record in found if record.request == request]
+    return max(mine, key=lambda record: (len(record.cells), not record.unjudged), default=None)
+
+
+def _goes_on(request: SweepRequest) -> bool:
+    """Whether the sweep that was started, and not stopped, is this one; nothing went wrong since."""
+    asked: SweepRequest | None = st.session_state.get(_GOES_ON)
+    return asked == request and not _trouble()
+
+
+def _trouble() -> str:
+    experiment: Experiment | None = st.session_state.get(_EXPERIMENT)
+    return runs.experiment_trouble(experiment) if experiment is not None else ""
+
+
+def _start(lab: Lab, visits: Visits, request: SweepRequest, record: SweepRecord | None) -> None:
+    payload: dict[str, Any] = {"request": request.to_json(), "record": record.to_json() if record else None}
+    experiment = Experiment(SWEEP, payload, f"a sweep of {len(request.cells()):,} cells")
+    st.session_state[_GOES_ON] = request
+    st.session_state[_EXPERIMENT] = experiment
+    runs.start_experiment(lab, visits, experiment, request.device)
+    runs.just_started()
+
+
+def _stop(lab: Lab) -> None:
+    st.session_state.pop(_GOES_ON, None)
+    if (job := runs.job()) is not None:
+        runs.cancel(lab, job.id)
+
+
+def _buttons(
+    lab: Lab, visits: Visits, request: SweepRequest, record: SweepRecord | None, stuck: bool
+) -> None:
+    begun = record is not None and not record.is_finished and bool(record.cells)
+    with st.container(horizontal=True):
+        st.button(
+            "Go on" if begun else "Run" if record is None else "Run again",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="sweep_run",
+            disabled=stuck,
+            help="Runs in a process of its own on this server, one visitor after the other.",
+            on_click=_start,
+            args=(lab, visits, request, record if begun else None),
+        )
+        if begun:
+            st.button("Begin anew", key="sweep_anew", on_click=_start, args=(lab, visits, request, None))
+
+
+def _at_rest(status: LabStatus, request: SweepRequest, record: SweepRecord | None, problem: str) -> None:
+    if problem or _trouble():
+        state_card("failed", problem or _trouble())
+    elif status.calibration is None and status.state in SOON:
+        state_card("starting", getting_ready(status), status.fraction)
+    elif record is None:
+        state_card("nothing", controls.length(request, _expected_s(request, status)))
+    elif not record.is_finished:
+        state_card(
+            "nothing",
+            f"{len(record.cells):,} of {len(request.cells()):,} cells are done. Go on, or keep them.",
+        )
+    else:
+        state_card("elsewhere" if files.loaded() == record else "measured", files.where(record))
+
+
+def _expected_s(request: SweepRequest, status: LabStatus) -> float | None:
+    """Seconds that all cells are predicted to take; None where that cannot be said."""
+    calibration = status.calibration
+    if calibration is None:
+        return None
+    known: dict[str, float] = st.session_state.setdefault(_LENGTHS, {})
+    key = f"{calibration.id} {request}"
+    if key not in known:
+        try:
+            whole_s = sum(
+                forecast(cell, models.spec(cell.model), calibration).times["end_to_end"].value_s
+                for cell in request.cells()
+            )
+        except UserError:  # a format without a rate: its cell will say so
+            return None
+        known[key] = whole_s * (1 + request.repeats)
+    return known[key]
+
+
+def _under_way(lab: Lab, visits: Visits) -> None:
+    job = runs.job()
+    mine = job is not None and job.experiment is not None and job.experiment.kind == SWEEP
+    st.fragment(_watch, key="sweep_watch", run_every=_LOOK_S)(lab, mine)
+    st.button("Stop", icon=":material/stop:", key="sweep_stop", on_click=_stop, args=(lab,))
+
+
+def _watch(lab: Lab, mine: bool) -> None:
+    """Where the job stands and the cells so far, again and again until it ends."""
+    job = runs.job()
+    if job is None:
+        st.rerun()
+    lab.touch(job.id)
+    try:
+        snapshot = lab.snapshot(job.id)
+    except UserError as gone:
+        runs.lost(str(gone))
+        st.rerun()
+    if snapshot.state.is_final:
+        runs.finish(snapshot)
+        st.rerun()
+    if not mine:
+        state_card("queued", "Another run of yours in the lab is under way. A sweep can start after it.")
+        return
+    record = gathered(snapshot.parts) if snapshot.parts else None
+    if snapshot.state is JobState.QUEUED:
+        before = "1 job is" if snapshot.position == 1 else f"{snapshot.position} jobs are"
+        state_card("queued", "It starts next." if snapshot.position == 0 else f"{before} ahead of it.")
+    else:
+        state_card("measuring", _progress(record, snapshot.phase), snapshot.fraction)
+    if record is not None and record.cells:
+        results.draw(record, "sweep_live")
+
+
+def _progress(record: SweepRecord | None, phase: str) -> str:
+    if record is None:
+        return f"{(phase or 'starting').capitalize()}."
+    left = record.left
+    done = f"{len(record.cells):,} of {len(record.request.cells()):,} cells are done."
+    if not left:
+        return f"{done} Now the formats are judged."
+    cell = left[0]
+    return (
+        f"{done} Now: {models.short(cell.model)}, {cell.weights} / {cell.kv}, batch {cell.batch}, "
+        f"{cell.prompt_tokens:,} prompt tokens."
+    )

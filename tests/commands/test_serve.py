@@ -68,7 +68,7 @@ def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture
 def test_it_says_why_nothing_was_shared(
     capsys: pytest.CaptureFixture[str], more: list[str], note: str | None
 ) -> None:
-    result = as_json(capsys, *SMALL, "--page-tokens", "16", *more)
+    result = as_json(capsys, *SMALL, "--model", "shape:tiny-moe", "--page-tokens", "16", *more)
     if note is None:
         assert result["notes"] == []
         assert (result["pages"]["shared_tokens"] > 0) == bool(more)

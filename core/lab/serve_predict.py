@@ -17,6 +17,7 @@ from core.analytic.latency import step_time
 from core.analytic.machine import Machine
 from core.analytic.operators import operators
 from core.catalog.model import ModelSpec
+from core.lab.checked_json import Reader
 from core.lab.serve_request import ServeRequest, Way
 from core.simulate.batching import Arrival, SimulatedStep
 
@@ -71,6 +72,20 @@ def predict_steps(request: ServeRequest, way: Way, model: ModelSpec, machine: Ma
         kv=request.kv,
     )
     return tuple(float(seconds) for seconds in step_time(table, machine))
+
+
+def predicted_steps(reader: Reader, request: ServeRequest, way: Way) -> tuple[float, ...]:
+    """The predicted seconds that a record holds beside its steps; older records hold none.
+
+    Raises:
+        RecordError: they are not those of the simulated steps.
+    """
+    if not reader.data.get("predicted_step_s"):
+        return ()
+    steps_s = reader.numbers("predicted_step_s", 1e-9, 1e6)
+    if request.guesses_of(way) or len(steps_s) != len(request.simulated(way)):
+        reader.refuse("predicted_step_s", "the seconds of every simulated step, or nothing")
+    return steps_s
 
 
 def request_times(

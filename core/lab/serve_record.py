@@ -14,6 +14,7 @@ from core.analytic.step_record import StepRecord
 from core.errors import RecordError, UserError
 from core.lab.checked_json import Reader, utc_time
 from core.lab.record_parts import HostRecord
+from core.lab.serve_predict import predicted_steps
 from core.lab.serve_request import ServeRequest, Way
 from core.lab.step_json import step_from_json, step_to_json
 from core.simulate.batching import SimulatedStep, Tables
@@ -86,11 +87,7 @@ class ServedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The trace, served in one way.
-
-    ``predicted_step_s`` are the seconds of each simulated step as they were predicted before it was served;
-    empty where nothing was predicted.
-    """
+    """The trace, served in one way, and what was predicted before: the seconds of each simulated step."""
 
     way: Way
     steps: tuple[ServedStep, ...]
@@ -223,11 +220,8 @@ def _service_to_json(service: Service) -> dict[str, Any]:
             }
         )
         before = tables
-    return {
-        "steps": steps,
-        "requests": [asdict(request) for request in service.requests],
-        "predicted_step_s": list(service.predicted_step_s),
-    }
+    requests = [asdict(request) for request in service.requests]
+    return {"steps": steps, "requests": requests, "predicted_step_s": list(service.predicted_step_s)}
 
 
 def _change(before: tuple[int, ...], now: tuple[int, ...]) -> dict[str, Any]:
@@ -250,17 +244,7 @@ def _service(reader: Reader, request: ServeRequest, way: Way) -> Service:
         steps.append(_step(entry, before, len(arrivals)))
     if not steps:
         reader.refuse("steps", "one step or more")
-    return Service(way, tuple(steps), tuple(served), _predicted(reader, request, way))
-
-
-def _predicted(reader: Reader, request: ServeRequest, way: Way) -> tuple[float, ...]:
-    """The predicted seconds of the simulated steps; older records have none."""
-    if not reader.data.get("predicted_step_s"):
-        return ()
-    steps_s = reader.numbers("predicted_step_s", 1e-9, 1e6)
-    if request.guesses_of(way) or len(steps_s) != len(request.simulated(way)):
-        reader.refuse("predicted_step_s", "the seconds of every simulated step, or nothing")
-    return steps_s
+    return Service(way, tuple(steps), tuple(served), predicted_steps(reader, request, way))
 
 
 def _served(reader: Reader) -> ServedRequest:

@@ -138,3 +138,42 @@ def test_a_control_changes_the_link_and_the_link_restores_it(ready_visit: Visit)
     assert link == page.url
     page.reload()
     expect(page.get_by_role("slider", name="New tokens, at most")).to_have_value("65")
+
+
+# Many requests
+
+SMALL_TRACE = "?part=many&serve_requests=3&serve_prompt=6&serve_answer=4"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_part_on_many_requests_fits_and_follows_the_theme(visit: Visit, scheme: str, width: int) -> None:
+    page = visit(SMALL_TRACE, scheme=scheme, width=width)
+    pictures = page.locator(".picture")
+    expect(pictures).to_have_count(6, timeout=PATIENCE_MS)
+    for picture in pictures.all():
+        expect(picture).to_have_attribute("data-mode", scheme)
+        expect(picture).to_have_attribute("aria-label", re.compile(r"simulated"))
+    assert overflow(page) <= 0
+
+
+def test_a_trace_is_served_compared_saved_and_loaded(
+    ready_visit: Visit, visit: Visit, tmp_path: Path
+) -> None:
+    page = ready_visit(SMALL_TRACE.replace("part=many&", ""))  # calibrated by now
+    page.get_by_role("radio", name="Many requests").click()
+    page.wait_for_url("**part=many**")
+    press(page, "Run")
+    expect(page.locator(MEASURED)).to_be_visible(timeout=PATIENCE_MS)
+    equal = page.get_by_text(re.compile("3 of 3 requests have the same tokens"))
+    expect(equal).to_be_visible()
+    expect(page.get_by_text("not yet", exact=True)).to_have_count(0)
+    with page.expect_download() as download:
+        press(page, "Save this record")
+    saved = tmp_path / "served.json"
+    download.value.save_as(saved)
+    other = visit("?part=many")
+    other.get_by_text("Load a saved record", exact=True).click()
+    other.locator("input[type=file]").set_input_files(saved)
+    expect(state(other, "elsewhere")).to_be_visible(timeout=PATIENCE_MS)
+    expect(other.get_by_text(re.compile("3 of 3 requests have the same tokens"))).to_be_visible()

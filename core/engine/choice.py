@@ -32,7 +32,11 @@ _FEWEST_REPEATS: Final = 2
 _LOST_IN_A_ROW: Final = 2
 #: More than the caches of most processors hold.
 _OTHER_BYTES: Final = 64 * MIB
-_VERSION: Final = 5
+_VERSION: Final = 6
+#: A product that takes so many times as long as the fastest is not timed again; at first, when products
+#: are still being prepared, more is forgiven.
+_HOPELESS: Final = 3.0
+_HOPELESS_AT_FIRST: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +133,28 @@ def best_times_s(candidates: Sequence[Timed], rows: Tensor, device: torch.device
     """The best of a few timings of each product, in seconds.
 
     The products take turns, so that a busy moment does not decide between them. Before each, something else
-    is read that fills the caches, since a model's own matrices do not fit into them.
+    is read that fills the caches, since a model's own matrices do not fit into them. One that is hopelessly
+    slow keeps its first time; where one alone is left, no more is to be learned.
     """
     other = torch.zeros(_OTHER_BYTES, dtype=torch.uint8, device=device).view(torch.float32)
     best_s = [math.inf] * len(candidates)
+    left = list(range(len(candidates)))
     end_s = time.perf_counter() + _PATIENCE_S
     for turn in range(_REPEATS + 1):
-        if turn > _FEWEST_REPEATS and time.perf_counter() > end_s:
+        if len(left) == 1 or (turn > _FEWEST_REPEATS and time.perf_counter() > end_s):
             break
-        for index, timed in enumerate(candidates):
+        times_s = {}
+        for index in left:
             other.sum()
-            _time_s(timed.small, rows, device)
-            seconds = _time_s(timed.product, rows, device)
-            if turn:  # the first turn chooses primitives and makes room
+            _time_s(candidates[index].small, rows, device)
+            times_s[index] = _time_s(candidates[index].product, rows, device)
+        limit_s = min(times_s.values()) * (_HOPELESS if turn else _HOPELESS_AT_FIRST)
+        for index, seconds in times_s.items():
+            if turn or seconds > limit_s:  # the first turn chooses primitives and makes room
                 best_s[index] = min(best_s[index], seconds)
+        left = [index for index in left if times_s[index] <= limit_s]
+    for index in left:  # alone after the first turn, which did not count
+        best_s[index] = min(best_s[index], times_s[index])
     return best_s
 
 

@@ -11,7 +11,6 @@ from typing import Final
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from core.engine.kernels import SwitchedLinear
 from core.engine.quantise import FLOAT8_MAX, FloatRows8
@@ -38,7 +37,7 @@ class Float8Linear(SwitchedLinear):
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``; every fp8 number is exact in bf16, so the scale can wait."""
         weight, scale = self.tensors
-        return functional.linear(rows, self.widened(weight)).mul_(scale)
+        return self.dense_product(rows, self.widened(weight)).mul_(scale).to(rows.dtype)
 
     def widened(self, weight: Tensor) -> Tensor:
         """The numbers in bf16, without their scale."""
@@ -54,6 +53,7 @@ class MovedFloat8Linear(Float8Linear):
 
     few_name = "fp8 to bf16 by moving bits, F.linear (fp8 is storage only)"
     many_name = few_name
+    wide_name = "fp8 to fp32 by moving bits, F.linear (fp8 is storage only)"
 
     def widened(self, weight: Tensor) -> Tensor:
         """See ``Float8Linear``."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from core.engine import widening
 from core.engine.quantise import Groups8, Rows8
 
 #: More rows than a batch can have: the kernel for few rows serves all.
@@ -76,15 +77,24 @@ class PrepackedLinear:
 
 
 class SwitchedLinear:
-    """A matrix with one product for few rows and another for many."""
+    """A matrix with one product for few rows and another for many.
+
+    The one for many has another name, and runs in fp32, on processors without a fast product of 16 bits.
+    """
 
     few_name: str
     many_name: str
+    wide_name = ""
 
     def __init__(self, tensors: tuple[Tensor, ...], bias: Tensor | None) -> None:
         self.tensors = tensors
         self.bias = bias
         self.switch_rows = ALWAYS
+        self.is_wide = bool(self.wide_name) and widening.pays(torch.bfloat16, tensors[0].device)
+        if self.is_wide:
+            alone = self.few_name == self.many_name
+            self.many_name = self.wide_name
+            self.few_name = self.many_name if alone else self.few_name
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """The product that unpacks as it multiplies."""
@@ -98,6 +108,12 @@ class SwitchedLinear:
         """See ``LinearKernel``."""
         product = self.few_rows(rows) if rows.shape[0] <= self.switch_rows else self.many_rows(rows)
         return product if self.bias is None else product.add_(self.bias)
+
+    def dense_product(self, rows: Tensor, weight: Tensor) -> Tensor:
+        """``rows @ weight.T`` by the library, in the format of the rows or in fp32, which it stays in."""
+        if self.is_wide:
+            return widening.wide_product(rows, weight)
+        return functional.linear(rows, weight.to(rows.dtype))
 
     @property
     def name(self) -> str:
@@ -123,6 +139,7 @@ class VectorLinear(SwitchedLinear):
 
     few_name = "F.linear, vector product"
     many_name = "F.linear"
+    wide_name = "widened to fp32, F.linear"
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__((weight,), bias)
@@ -138,7 +155,7 @@ class VectorLinear(SwitchedLinear):
 
     def many_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
-        return functional.linear(rows, self.tensors[0])
+        return self.dense_product(rows, self.tensors[0]).to(rows.dtype)
 
 
 class HalfLinear(SwitchedLinear):
@@ -168,6 +185,7 @@ class ByteLinear(SwitchedLinear):
 
     few_name = "_weight_int8pack_mm"
     many_name = "int8 to bf16, F.linear"
+    wide_name = "int8 to fp32, F.linear"
 
     def __init__(self, rows: Rows8, bias: Tensor | None) -> None:
         super().__init__((rows.bytes, rows.scale), bias)
@@ -183,7 +201,7 @@ class ByteLinear(SwitchedLinear):
     def many_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``; every byte is exact in bf16, so the scale can wait."""
         weight, scale = self.tensors
-        return functional.linear(rows, weight.to(rows.dtype)).mul_(scale)
+        return self.dense_product(rows, weight).mul_(scale).to(rows.dtype)
 
 
 class GroupedByteLinear(SwitchedLinear):
@@ -191,13 +209,14 @@ class GroupedByteLinear(SwitchedLinear):
 
     few_name = "int8-g32 to bf16, F.linear"
     many_name = few_name
+    wide_name = "int8-g32 to fp32, F.linear"
 
     def __init__(self, groups: Groups8, bias: Tensor | None) -> None:
         super().__init__((groups.bytes, groups.scale), bias)
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``; a weight is rounded once, to the format of the rows."""
-        return functional.linear(rows, Groups8(*self.tensors).dense().to(rows.dtype))
+        return self.dense_product(rows, Groups8(*self.tensors).dense()).to(rows.dtype)
 
     def many_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from core.engine.kernels import SwitchedLinear
 from core.engine.quantise import GROUP, Groups4
@@ -18,6 +17,7 @@ class PlainNibbleLinear(SwitchedLinear):
 
     few_name = "int4 to bf16, F.linear"
     many_name = few_name
+    wide_name = "int4 to fp32, F.linear"
 
     def __init__(self, groups: Groups4, bias: Tensor | None) -> None:
         pairs = groups.nibbles.view(groups.nibbles.shape[0], -1, 2)
@@ -28,7 +28,7 @@ class PlainNibbleLinear(SwitchedLinear):
         packed, scale, zero = self.tensors
         nibbles = torch.stack((packed & 15, packed >> 4), dim=-1).view(*scale.shape, GROUP)
         weight = torch.addcmul(zero.unsqueeze(-1), nibbles.to(rows.dtype).sub_(8), scale.unsqueeze(-1))
-        return functional.linear(rows, weight.flatten(1))
+        return self.dense_product(rows, weight.flatten(1)).to(rows.dtype)
 
 
 class CpuNibbleLinear(SwitchedLinear):
@@ -40,6 +40,7 @@ class CpuNibbleLinear(SwitchedLinear):
 
     few_name = "_weight_int4pack_mm_for_cpu"
     many_name = "int4 to bf16, mm"
+    wide_name = "int4 to fp32, mm"
 
     def __init__(self, groups: Groups4, bias: Tensor | None) -> None:
         packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(groups.nibbles.int(), 1)
@@ -65,9 +66,10 @@ class CpuNibbleLinear(SwitchedLinear):
         nibbles = unpacked(packed, self._block)  # [blocks, in, block]
         blocks, inputs, width = nibbles.shape
         scale, zero = both.view(inputs // GROUP, blocks, 1, width, 2).transpose(0, 1).unbind(-1)
-        grouped = nibbles.view(blocks, inputs // GROUP, GROUP, width).to(rows.dtype).sub_(8)
+        like = rows.float() if self.is_wide else rows
+        grouped = nibbles.view(blocks, inputs // GROUP, GROUP, width).to(like.dtype).sub_(8)
         weight = grouped.mul_(scale).add_(zero).view(blocks, inputs, width)
-        return torch.mm(rows, weight.transpose(0, 1).reshape(inputs, blocks * width))
+        return torch.mm(like, weight.transpose(0, 1).reshape(inputs, blocks * width)).to(rows.dtype)
 
 
 class CudaNibbleLinear(SwitchedLinear):

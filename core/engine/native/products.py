@@ -10,7 +10,6 @@ from typing import Final
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from core.engine.kernels import ByteLinear, GroupedByteLinear, SwitchedLinear, VectorLinear
 from core.engine.native.binding import LANES, kernels
@@ -120,6 +119,7 @@ class NativeNibbleLinear(SwitchedLinear):
 
     few_name = "int4 product in C++"
     many_name = "int4 to bf16, F.linear"
+    wide_name = "int4 to fp32, F.linear"
 
     def __init__(self, groups: Groups4, bias: Tensor | None) -> None:
         outputs, inputs = groups.nibbles.shape
@@ -144,11 +144,12 @@ class NativeNibbleLinear(SwitchedLinear):
         tiles, count, _ = packed.shape
         pairs = packed[..., :_NIBBLE_BYTES]
         shape = tiles, count, GROUP // _EIGHT, LANES, 2, _FOUR
-        nibbles = torch.stack((pairs & 15, pairs >> 4), dim=-1).view(shape).to(rows.dtype).sub_(MIDDLE)
-        sides = packed[..., _NIBBLE_BYTES:].contiguous().view(torch.bfloat16).to(rows.dtype)
+        dtype = torch.float32 if self.is_wide else rows.dtype
+        nibbles = torch.stack((pairs & 15, pairs >> 4), dim=-1).view(shape).to(dtype).sub_(MIDDLE)
+        sides = packed[..., _NIBBLE_BYTES:].contiguous().view(torch.bfloat16).to(dtype)
         scale, zero = sides.view(tiles, count, 2, 1, LANES, 1, 1).unbind(2)
         weight = nibbles.mul_(scale).add_(zero).permute(0, 3, 1, 2, 5, 4).reshape(tiles * LANES, -1)
-        return functional.linear(rows, weight)
+        return self.dense_product(rows, weight).to(rows.dtype)
 
 
 #: Those whose matrix lies in tiles.

@@ -19,7 +19,6 @@ _ENGINE: Final = "core/engine"
 _KERNELS: Final = tuple(
     f"{_ENGINE}/{name}.py" for name in ("kernels", "nibble_kernels", "float8_kernels", "native/products")
 )
-_NAMES: Final = ("name", "few_name", "many_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +71,14 @@ def product_source(gives: str, kernel: str, *, few: bool) -> Source | None:
         kernel: the name of one product, as a record has it.
         few: it is the class's product for few rows.
     """
+    names = ("name", "few_name") if few else ("name", "many_name", "wide_name", "cpp_name")
+    methods = {"name": "__call__", "few_name": "few_rows"}
     for found in _products():
-        for name, method in (("name", "__call__"), ("few_name", "few_rows"), ("many_name", "many_rows")):
-            if found.text_of(name) == kernel and (name == "name" or few == (name == "few_name")):
+        # A class with one product for all rows has one name for it, and perhaps one for fp32.
+        alone = ("wide_name",) if few and found.text_of("many_name") is None else ()
+        for name in (*names, *alone):
+            if found.text_of(name) == kernel:
+                method = "few_rows" if name in alone else methods.get(name, "many_rows")
                 return _inherited(gives, found, method)
     return None
 

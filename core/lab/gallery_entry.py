@@ -21,6 +21,7 @@ from core.lab.experiment import Experiment
 from core.lab.quality_record import QualityRecord
 from core.lab.record import RunRecord
 from core.lab.record_parts import HostRecord
+from core.lab.sealed_json import check_seal, sealed
 from core.lab.serve_record import ServeRecord
 from core.lab.speculate_record import SpeculateRecord
 from core.lab.split_trial import SplitTrial
@@ -82,7 +83,7 @@ class Entry:
             return endpoint_record.dumps(self.record)
         asked = self.experiment
         content = {"kind": asked and asked.kind, "payload": asked and asked.payload, "result": self.result}
-        return json.dumps(content, allow_nan=False)
+        return json.dumps(sealed(content), allow_nan=False)
 
 
 def entry_of(name: str, reader: Reader) -> Entry:
@@ -98,6 +99,8 @@ def entry_of(name: str, reader: Reader) -> Entry:
     """
     schema = reader.data.get("schema")
     if schema is None and {"kind", "payload", "result"} <= set(reader.data):
+        if "checksum" in reader.data:  # the first ones were kept without
+            check_seal(reader)
         kind = reader.text("kind", tuple(EXPERIMENTS))
         asked = Experiment(kind, reader.inner("payload").data, "")
         return _experiment(name, asked, reader.inner("result").data)

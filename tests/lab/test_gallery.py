@@ -148,6 +148,17 @@ def test_a_bad_file_is_one_sentence_and_hides_nothing(folder: Path, name: str) -
     assert str(raised.value) == refused.why
 
 
+def test_an_experiment_that_was_sealed_and_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "batching.json"
+    entry = next(entry for entry in gallery().entries if entry.kind == "experiment")
+    path.write_text(entry.text())
+    assert gallery(tmp_path).entries[0].result == entry.result
+    data = json.loads(entry.text())
+    data["result"]["model_name"] = "A better model"
+    path.write_text(json.dumps(data))
+    assert "was changed since" in gallery(tmp_path).refused[0].why
+
+
 def test_a_pipe_a_folder_and_a_dead_link_are_not_read(folder: Path) -> None:
     os.mkfifo(folder / "pipe.json")
     (folder / "folder.json").mkdir()

@@ -47,7 +47,7 @@ def of_run(record: RunRecord) -> Rows:
     """When a run was made, after which calibration, and how quiet the machine was."""
     return [
         ("when", clock(record.created_at)),
-        ("calibration", _calibration(record.calibration)),
+        ("calibrated", _calibration(record.calibration)),
         (
             "others' use of the processors",
             f"{record.load.others:.0%}, stolen by the host {record.load.steal:.0%}",
@@ -63,7 +63,7 @@ def of_sweep(record: SweepRecord) -> Rows:
     said = f"{len(disturbed)} of {len(record.cells)} cells" + (f": {'; '.join(reasons)}" if reasons else "")
     return [
         ("when", clock(record.created_at)),
-        ("calibration", "; ".join(_calibration(each) for each in record.calibrations) or "none"),
+        ("calibrated", "; ".join(_calibration(each) for each in record.calibrations) or "none"),
         ("disturbed", said if disturbed else "no cell"),
     ]
 

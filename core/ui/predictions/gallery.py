@@ -36,7 +36,7 @@ _WHOLE_WORDS: Final = (
 
 def show() -> None:
     """Draw the section; it is its own fragment, and looks into the folder at every run."""
-    st.header("Recorded runs of other machines", anchor=False)
+    st.header("Recorded runs", anchor=False)
     st.fragment(_gallery, key="predictions_records")()
 
 
@@ -67,9 +67,9 @@ def _gallery() -> None:
 def _sentence(found: Gallery) -> str:
     machines = len({entry.machine for entry in found.entries})
     said = (
-        f"{len(found.entries):,} records of {machines:,} {'machine' if machines == 1 else 'machines'}. Each "
-        "holds its prediction, which was made before it ran, and everything needed to judge it. The README "
-        "says how to add one of your machine."
+        f"{len(found.entries):,} records of {machines:,} {'machine' if machines == 1 else 'machines'}. Runs "
+        "and sweeps hold the prediction that was made before they ran. Every record holds what is needed to "
+        "judge it. The README says how to add one of your machine."
     )
     return said if found.entries else "There are no records here yet. The README says how to add one."
 

@@ -73,6 +73,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--guesses", type=whole_number(1, 64), default=NUM_GUESSES, metavar="N", help="guessed in a step"
     )
+    _add_sampling(parser)
+
+
+def _add_sampling(parser: ArgumentParser) -> None:
     parser.add_argument("--raw", action="store_true", help="the bare prompt, without the chat template")
     parser.add_argument(
         "--temperature", type=real_number(0, 5), default=0.0, help="0 takes the likeliest token"

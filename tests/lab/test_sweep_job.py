@@ -63,8 +63,9 @@ class Outbox:
 
 
 @pytest.fixture(autouse=True)
-def _few_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+def _few_repeats_and_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swept, "_ENOUGH_S", 0.0)
+    monkeypatch.setattr(sweep_job, "BUDGET_S", 600.0)  # however slow this host is
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,154 @@
+"""The lab's sweep: what is set, cells as they come in, stopping, going on, and files."""
+
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.errors import JobError
+from core.lab import sweep_record
+from core.lab.experiment import SWEEP
+from core.lab.job import JobState
+from core.lab.sweep_parts import begun_part, cell_part
+from core.lab.sweep_record import SweepRecord
+from core.lab.sweep_request import SweepRequest
+from core.ui.lab.sweep import files, page, settings
+from core.ui.lab.sweep.results import speed_points
+from tests.lab.sweep_example import sweep
+from tests.pages.conftest import Open, settled, state, words
+from tests.pages.fake_lab import FakeLab
+
+pytestmark = pytest.mark.page
+
+WHOLE = sweep(settings.FIRST)
+BEGUN = replace(WHOLE, cells=WHOLE.cells[:2])
+
+
+def open_sweep(open_app: Open) -> AppTest:
+    return open_app("lab", part="sweep")
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    return settled(app.button(key=key).click().run())
+
+
+def last(lab: FakeLab) -> str:
+    return list(lab.jobs)[-1]
+
+
+def stream(lab: FakeLab, record: SweepRecord) -> None:
+    """What the worker has streamed of a record by now."""
+    job = last(lab)
+    parts = (begun_part(replace(record, cells=())), *map(cell_part, record.cells))
+    lab.jobs[job] = replace(lab.jobs[job], phase="sweeping", fraction=0.2, parts=parts)
+
+
+def test_it_says_how_many_cells_there_are_before_anything_runs(open_app: Open) -> None:
+    app = open_sweep(open_app)
+    assert state(app) == "nothing"
+    count = len(settings.FIRST.cells())
+    assert f"{count} cells, about" in words(app)
+    assert not app.error
+
+
+def test_cells_come_in_while_it_runs_and_stay_when_it_is_done(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    kind, payload = lab.experiments[last(lab)]
+    assert (kind, payload["record"]) == (SWEEP, None)
+    assert SweepRequest.from_json(payload["request"]) == settings.FIRST
+    stream(lab, BEGUN)
+    app = settled(app.run())
+    assert state(app) == "measuring"
+    assert f"2 of {len(WHOLE.cells)} cells are done. Now:" in words(app)
+    assert "Bytes, speed and quality" in words(app)
+    lab.finish_experiment(last(lab), WHOLE.to_json())
+    app = settled(app.run())
+    app = settled(app.run())
+    assert state(app) == "measured"
+    assert "Errors by metric" in "".join(item.value for item in app.html)
+    assert len(lab.jobs) == 1
+
+
+def test_a_part_that_ends_unfinished_is_gone_on_with(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    lab.finish_experiment(last(lab), BEGUN.to_json())
+    app = settled(app.run())
+    app = settled(app.run())
+    assert len(lab.jobs) == 2
+    assert SweepRecord.from_json(lab.experiments[last(lab)][1]["record"]) == BEGUN
+    assert state(app) == "measuring"
+
+
+def test_a_stopped_sweep_keeps_its_cells_and_goes_on_when_asked(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    stream(lab, BEGUN)
+    app = press(app, "sweep_stop")
+    app = settled(app.run())
+    assert len(lab.jobs) == 1, "what was stopped does not go on by itself"
+    assert app.button(key="sweep_run").label == "Go on"
+    app = press(app, "sweep_run")
+    assert SweepRecord.from_json(lab.experiments[last(lab)][1]["record"]) == BEGUN
+
+
+def test_a_part_that_fails_says_why_keeps_its_cells_and_does_not_go_on(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    stream(lab, BEGUN)
+    lab.end(last(lab), JobState.FAILED, "The measuring process was killed. Press Run again.")
+    app = settled(app.run())
+    app = settled(app.run())
+    assert (state(app), len(lab.jobs)) == ("failed", 1)
+    assert "The measuring process was killed" in words(app)
+    assert app.button(key="sweep_run").label == "Go on"
+
+
+def test_a_refusal_is_a_sentence(open_app: Open, lab: FakeLab) -> None:
+    lab.refusal = JobError("20 jobs wait already. Try again in a minute.")
+    app = press(open_sweep(open_app), "sweep_run")
+    assert state(app) == "failed"
+    assert "20 jobs wait already" in words(app)
+
+
+def test_settings_that_cannot_be_stop_the_button_and_not_the_page(open_app: Open) -> None:
+    app = open_sweep(open_app)
+    settled(app.multiselect(key="lab_sweep_weights").set_value([]).run())
+    assert state(app) == "failed"
+    assert "one value or more for weights" in words(app)
+    assert app.button(key="sweep_run").disabled
+    settled(app.multiselect(key="lab_sweep_weights").set_value(["int8"]).run())
+    assert state(app) == "nothing"
+
+
+def test_another_setting_is_another_sweep_and_the_first_is_not_lost(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    lab.finish_experiment(last(lab), WHOLE.to_json())
+    app = settled(app.run())
+    app = settled(app.run())
+    settled(app.multiselect(key="lab_sweep_batches").set_value([1]).run())
+    assert state(app) == "nothing"
+    settled(app.multiselect(key="lab_sweep_batches").set_value([1, 4]).run())
+    assert state(app) == "measured"
+
+
+def test_a_saved_sweep_is_loaded_with_its_settings(open_app: Open) -> None:
+    other = sweep(SweepRequest(weights=("int8",), prompts=(64,), new_tokens=4))
+    app = open_sweep(open_app)
+    app.session_state[files._LOADED] = sweep_record.loads(sweep_record.dumps(other))
+    app.session_state[settings._SETTINGS] = other.request
+    settled(app.run())
+    assert state(app) == "elsewhere"
+    assert "1 cell on A processor" in words(app)
+
+
+def test_the_speed_picture_holds_the_heaviest_load_alone() -> None:
+    points = speed_points(WHOLE)
+    assert {point.name for point in points} == {"bf16", "int8", "int4"}
+    by_bytes = sorted(points, key=lambda point: point.num_bytes)
+    assert [point.name for point in by_bytes] == ["int4", "int8", "bf16"]
+    judged = speed_points(sweep(replace(settings.FIRST, quality=True)))
+    assert all(point.loss == pytest.approx(10.0) for point in judged)
+    assert speed_points(replace(WHOLE, cells=())) == []
+
+
+def test_how_long_it_takes_follows_the_predictions() -> None:
+    assert "1 cell, about" in page.controls.length(SweepRequest(), 3.0)
+    assert "not known yet" in page.controls.length(SweepRequest(), None)

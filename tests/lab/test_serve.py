@@ -10,6 +10,7 @@ import pytest
 
 from core.engine.engine import Engine
 from core.errors import RecordError, RequestError
+from core.lab import serve_file
 from core.lab.experiment import KINDS
 from core.lab.serve_record import ServeRecord
 from core.lab.serve_request import ServeRequest, Way
@@ -53,6 +54,28 @@ def test_every_request_has_the_same_tokens_however_it_was_served(record: ServeRe
     assert record.unequal_requests == ()
     lengths = [arrival.new_tokens for arrival in REQUEST.arrivals()]
     assert [len(request.token_ids) for request in record.services[0].requests] == lengths
+
+
+def test_one_by_one_without_guesses_gives_the_same_tokens_as_together_with_guesses(engine: Engine) -> None:
+    trace = replace(TRACE, answer_tokens=40, spread="fixed")
+    request = replace(REQUEST, trace=trace, guesses=3, ways=(Way(), Way(places=1, guessing=False)))
+    together, alone = (record := serve(engine, request, lambda *_: None)).services
+    assert record.equal_outputs
+    assert {step.record.num_sequences for step in alone.steps} == {1}
+    assert max(step.record.num_sequences for step in together.steps) == 3
+    assert sum(step.record.drafted_tokens for step in together.steps) > 0
+    assert sum(step.record.drafted_tokens for step in alone.steps) == 0
+    assert record.difference(alone) == ""
+
+
+def test_what_was_predicted_stays_with_the_record_and_must_be_of_its_steps(record: ServeRecord) -> None:
+    first, *others = record.services
+    rows = tuple(0.01 for _ in first.steps)
+    with_rows = replace(record, services=(replace(first, predicted_step_s=rows), *others))
+    assert serve_file.loads(serve_file.dumps(with_rows)) == with_rows
+    short = replace(with_rows, services=(replace(first, predicted_step_s=rows[1:]), *others))
+    with pytest.raises(RecordError, match="the seconds of every simulated step"):
+        serve_file.loads(serve_file.dumps(short))
 
 
 def test_the_embedded_model_gives_the_same_tokens_in_blocks_and_in_one_piece() -> None:

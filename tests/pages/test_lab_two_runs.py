@@ -58,6 +58,8 @@ def test_either_run_can_be_chosen(open_app: Open, lab: FakeLab) -> None:
     run(app, lab, 2.0)
     assert "Both runs have the same settings." in words(app)
     settled(app.selectbox(key="lab_two_b").select_index(0).run())
+    app.session_state["lab_two_fold"] = True
+    settled(app.run())
     assert set(table(app, "operator")["attention"][2:]) == {"1"}
 
 

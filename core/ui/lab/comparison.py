@@ -64,25 +64,26 @@ def steps(prediction: Prediction, record: RunRecord | None, *, cached: bool) -> 
 
 def by_operator(prediction: Prediction, record: RunRecord | None) -> None:
     """The picture of one pass by operator; the phase is the visitor's choice."""
-    phase = st.segmented_control(
-        "Phase",
-        list(_PHASES) if prediction.decode else ["prefill"],
-        default="decode" if prediction.decode else "prefill",
-        required=True,
-        format_func=_PHASES.__getitem__,
-        key="lab_phase",
-        persist_state="session",
-    )
+    with st.container(horizontal=True, gap="medium"):
+        phase = st.segmented_control(
+            "Phase",
+            list(_PHASES) if prediction.decode else ["prefill"],
+            default="decode" if prediction.decode else "prefill",
+            required=True,
+            format_func=_PHASES.__getitem__,
+            key="lab_phase",
+            persist_state="session",
+        )
+        order = st.segmented_control(
+            "Order",
+            list(_ORDERS),
+            default="gap",
+            required=True,
+            format_func=_ORDERS.__getitem__,
+            key="lab_order",
+            persist_state="session",
+        )
     phase = phase if prediction.decode and phase == "decode" else "prefill"
-    order = st.segmented_control(
-        "Order",
-        list(_ORDERS),
-        default="gap",
-        required=True,
-        format_func=_ORDERS.__getitem__,
-        key="lab_order",
-        persist_state="session",
-    )
     drawn = operator_times(gaps(prediction, record, phase), phase, "run" if order == "run" else "gap")
     picture.show(drawn, key=f"lab_operators_{phase}")
     if record is not None:

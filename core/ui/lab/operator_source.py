@@ -7,6 +7,7 @@ from typing import Final
 
 import streamlit as st
 
+from core.lab.compare import compare
 from core.lab.record import RunRecord
 from core.ui import print_view
 from core.ui.lab import engine_source
@@ -42,7 +43,7 @@ _SWITCHED: Final = re.compile(r"(.+) up to (\d+) rows, then (.+)")
 
 
 def show(record: RunRecord, phase: str) -> None:
-    """A closed part with the function behind each operator of a phase."""
+    """A closed part with the function behind each operator, at first the one with the largest gap."""
     part = print_view.fold("Show the source of an operator", key="lab_ran", icon=":material/code:")
     if not part.open:
         return
@@ -51,7 +52,9 @@ def show(record: RunRecord, phase: str) -> None:
         if not names:
             st.caption("This run was not timed by operator.")
             return
-        chosen = st.selectbox("Operator", names, format_func=operator_name, key=f"lab_ran_{phase}")
+        gaps = {row.name: abs(row.gap_s) for row in getattr(compare(record), phase)}
+        first = names.index(max(gaps, key=gaps.__getitem__, default=names[0]))
+        chosen = st.selectbox("Operator", names, first, format_func=operator_name, key=f"lab_ran_{phase}")
         found = sources(record, phase, chosen if chosen in names else names[0])
         for source in found:
             st.caption(f"{source.gives}: `{source.path}`, line {source.line}")

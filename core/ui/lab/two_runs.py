@@ -12,7 +12,7 @@ from core.lab.compare import compare, prediction_beside
 from core.lab.record import RunRecord
 from core.lab.record_parts import HostRecord
 from core.lab.request import RunRequest
-from core.ui import export, picture, prose
+from core.ui import export, picture, print_view, prose
 from core.ui.figures.operator_times import operator_times
 from core.ui.lab import comparison, files, runs
 from core.ui.series import Gap
@@ -150,6 +150,14 @@ def _bars(both: tuple[RunRecord, RunRecord], phase: str) -> None:
             drawn = operator_times(mine, phase)
             title = f"Run {name}: {drawn.title[0].lower()}{drawn.title[1:]}"
             picture.show(replace(drawn, title=title), key=f"lab_two_bars_{name.lower()}_{phase}")
+    part = print_view.fold("Both runs, operator by operator", key="lab_two_fold", icon=":material/table:")
+    if part.open:
+        with part.place:
+            _operators(rows, phase)
+
+
+def _operators(rows: Sequence[Sequence[Gap]], phase: str) -> None:
+    """Every operator of both runs, and the ratio between them."""
     first, second = ({row.name: row for row in mine} for mine in rows)
     names = list(dict.fromkeys([*first, *second]))
     export.show_table(

@@ -73,9 +73,9 @@ def _same_steps(service: Service) -> str:
 def _equal_outputs(record: ServeRecord) -> None:
     """Found out from the tokens in the record; where formats round, unequal is no fault."""
     weights, many = record.request.weights, record.request.trace.requests
-    names = " and ".join(way_name(service.way) for service in record.services)
+    names = "; ".join(way_name(service.way) for service in record.services)
     same = many - len(record.unequal_requests)
-    said = f"{same} of {many} requests have the same tokens, {names}, in {weights}."
+    said = f"{same} of {many} requests have the same tokens, in {weights}. Compared: {names}."
     if record.equal_outputs or _is_exact(record):
         trial.check("Equal outputs", Checked(record.equal_outputs, said))
         return

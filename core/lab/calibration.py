@@ -9,37 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from core.analytic.machine import Machine, Rate
-from core.analytic.table import Kind
+from core.analytic.machine import Machine
 from core.catalog.accelerator import THIS_COMPUTER
-from core.catalog.formats import STORAGE_FORMATS
 from core.lab.checked_json import Reader, utc_time
-from core.lab.pace import NO_WAIT, Pace
+from core.lab.local_link import LocalLink
+from core.lab.measured_rate import KINDS, MeasuredRate
+from core.lab.pace import Pace
 from core.lab.reach import FORMER_REACH, Reach
-from core.units import FLOPS_PER_MAC
 
 SCHEMA: Final = "llm-inference-lab/calibration"
 VERSION: Final = 3
 _WHAT: Final = "A calibration"
-_KINDS: Final[tuple[Kind, ...]] = (
-    "lookup",
-    "norm",
-    "linear",
-    "rope",
-    "kv_write",
-    "attention",
-    "elementwise",
-    "sample",
-)
-_POSITIVE: Final = 1e-12
-#: So many weights tell what one takes, its part of the scales included.
-_WEIGHTS: Final = 4096
-#: Kinds whose calls on few rows wait for memory to deliver what they read.
-READING_KINDS: Final[frozenset[Kind]] = frozenset({"linear", "attention"})
 
 Depth = Literal["quick", "full"]
 
@@ -85,27 +68,6 @@ class SizedBandwidth:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredRate:
-    """The rate of one kind of operator in one format, fitted to its samples.
-
-    Attributes:
-        format: a number format, or "*" for every one that has no entry of its own.
-        spread: half of p10 to p90 over the median, the middle one over its samples.
-        kernel: what computes it, as the engine names it.
-        operator: the operator it is of; empty for every operator of the kind.
-        beside: the format of the weights in the model that it ran in; empty for every model.
-    """
-
-    kind: Kind
-    format: str
-    rate: Rate
-    spread: float
-    kernel: str = ""
-    operator: str = ""
-    beside: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Calibration:
     """One calibration of one device.
 
@@ -120,6 +82,8 @@ class Calibration:
         rates: one for each kind and format. step_fixed_s: of a step besides its operators.
         reach: the largest that was timed; beyond it a prediction is less certain.
         noisy: why the numbers deserve less trust; empty on a quiet host.
+        link: between processes of this machine; None where it was not measured, as by a quick calibration.
+        remarks: sentences on what could not be measured.
     """
 
     fingerprint: Fingerprint
@@ -135,6 +99,8 @@ class Calibration:
     step_fixed_s: float
     noisy: tuple[str, ...] = ()
     reach: Reach = FORMER_REACH
+    link: LocalLink | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -170,8 +136,15 @@ class Calibration:
             operator_rates={(row.operator, row.format): row.rate for row in own},
             step_fixed_s=self.step_fixed_s,
             measured_at=self.measured_at,
-            notes=tuple(f"The calibration is noisy: {reason}." for reason in self.noisy),
+            notes=(*(f"The calibration is noisy: {reason}." for reason in self.noisy), *self.remarks),
+            link=None if self.link is None else self.link.link(),
         )
+
+    def with_link_of(self, before: Calibration | None) -> Calibration:
+        """The same with the link that a full calibration found before, where this one looked for none."""
+        if before is None or self.link is not None or self.remarks:
+            return self
+        return replace(self, link=before.link)
 
     def at_pace(self, now: Pace) -> Calibration:
         """The same machine where memory or cores are faster or slower than when it was calibrated.
@@ -190,7 +163,7 @@ class Calibration:
             self,
             bandwidths=(*self.bandwidths[:-1], read),
             pace=now,
-            rates=tuple(_at_pace(row, self.pace, now) for row in self.rates),
+            rates=tuple(row.at_pace(self.pace, now) for row in self.rates),
             step_fixed_s=self.step_fixed_s * now.call_s / self.pace.call_s,
         )
 
@@ -219,44 +192,19 @@ class Calibration:
             bandwidths=tuple(_bandwidth(item) for item in reader.objects("bandwidths")),
             pace=Pace.from_reader(reader.inner("pace")),
             peak_flops_per_s=reader.number_map("peak_flops_per_s", 1),
-            rates=tuple(_measured_rate(item) for item in reader.objects("rates")),
+            rates=tuple(MeasuredRate.from_reader(item) for item in reader.objects("rates")),
             step_fixed_s=reader.number("step_fixed_s", 0, 10),
             noisy=reader.texts("noisy"),
             reach=Reach.from_reader(reader.inner("reach")) if "reach" in reader.data else FORMER_REACH,
+            link=LocalLink.from_reader(reader.inner("link")) if reader.data.get("link") else None,
+            remarks=reader.texts("remarks") if "remarks" in reader.data else (),
         )
         if not calibration.bandwidths:
             reader.refuse("bandwidths", "at least one working set")
-        missing = set(_KINDS) - {row.kind for row in calibration.rates if not row.operator}
+        missing = set(KINDS) - {row.kind for row in calibration.rates if not row.operator}
         if missing:
             reader.refuse("rates", f"a rate for {', '.join(sorted(missing))}")
         return calibration
-
-
-def _at_pace(row: MeasuredRate, then: Pace, now: Pace) -> MeasuredRate:
-    rate = row.rate
-    byte_s = then.seconds_at(now, 1 / rate.bytes_per_s, 1.0 if row.kind in READING_KINDS else 0.0)
-    factor = 1 / (byte_s * rate.bytes_per_s)
-    flops = tuple(
-        f * (factor if n == 1 else _few_rows_factor(row, n, f, then, now))
-        for n, f in zip(rate.rows, rate.flops_per_s, strict=True)
-    )
-    slower = now.call_s / then.call_s
-    fixed_s = rate.fixed_s * (math.sqrt(slower) if row.kind in READING_KINDS else slower)
-    return replace(row, rate=replace(rate, fixed_s=fixed_s, bytes_per_s=1 / byte_s, flops_per_s=flops))
-
-
-def _few_rows_factor(row: MeasuredRate, rows: float, flops_per_s: float, then: Pace, now: Pace) -> float:
-    """How much faster a product of several rows is at another pace.
-
-    Of few rows it still waits for its weights, as a single row does; of many it does not.
-    """
-    form = STORAGE_FORMATS.get(row.format)
-    if row.kind != "linear" or form is None:
-        return 1.0
-    byte_s = FLOPS_PER_MAC * rows * _WEIGHTS / (flops_per_s * float(form.vector_bytes(_WEIGHTS)))
-    if then.share_read(byte_s, 1.0) < NO_WAIT:
-        return 1.0
-    return byte_s / then.seconds_at(now, byte_s, 1.0)
 
 
 def _fingerprint(reader: Reader) -> Fingerprint:
@@ -275,21 +223,4 @@ def _bandwidth(reader: Reader) -> SizedBandwidth:
         working_set_bytes=reader.whole("working_set_bytes", 1),
         read_bytes_per_s=reader.number("read_bytes_per_s", 1),
         copy_bytes_per_s=reader.number("copy_bytes_per_s", 1),
-    )
-
-
-def _measured_rate(reader: Reader) -> MeasuredRate:
-    kind = reader.text("kind", _KINDS)
-    rate = reader.inner("rate")
-    rows, flops = rate.numbers("rows", 1), rate.numbers("flops_per_s", _POSITIVE)
-    if not rows or len(rows) != len(flops) or list(rows) != sorted(set(rows)):
-        rate.refuse("rows", "as many increasing rows as rates")
-    return MeasuredRate(
-        kind=next(known for known in _KINDS if known == kind),
-        format=reader.text("format"),
-        rate=Rate(rate.number("fixed_s", 0, 10), rate.number("bytes_per_s", 1), rows, flops),
-        spread=reader.number("spread", 0, 1e6),
-        kernel=reader.text("kernel"),
-        operator=reader.text("operator"),
-        beside=reader.text("beside"),
     )

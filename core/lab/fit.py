@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from core.analytic.machine import Rate
 from core.analytic.table import Kind
-from core.lab.calibration import READING_KINDS, MeasuredRate
+from core.lab.measured_rate import READING_KINDS, MeasuredRate
 from core.lab.pace import NO_WAIT, Pace
 
 #: A rate that never limits: where nothing is moved, or where more bytes took no more time.

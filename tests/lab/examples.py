@@ -6,7 +6,8 @@ from core.analytic.machine import Rate
 from core.analytic.step_record import StepRecord
 from core.analytic.table import Kind
 from core.catalog.models import model
-from core.lab.calibration import Calibration, Fingerprint, MeasuredRate, SizedBandwidth
+from core.lab.calibration import Calibration, Fingerprint, SizedBandwidth
+from core.lab.measured_rate import MeasuredRate
 from core.lab.pace import Pace
 from core.lab.predict import predict
 from core.lab.record import RunRecord

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.analytic.table import Kind
-from core.lab.calibration import MeasuredRate
 from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, at_pace, fit_rates, merged, scaled
+from core.lab.measured_rate import MeasuredRate
 from core.lab.pace import Pace
 
 FIXED_S, BYTES_PER_S = 20e-6, 10e9

@@ -17,12 +17,13 @@ import torch
 from core.analytic.table import Kind
 from core.errors import RequestError
 from core.lab import calibration_file
-from core.lab.calibration import Calibration, MeasuredRate
+from core.lab.calibration import Calibration
 from core.lab.client import LabClient
 from core.lab.compare import compare
 from core.lab.host import HostLoad
 from core.lab.job import JobState
 from core.lab.limits import Limits
+from core.lab.measured_rate import MeasuredRate
 from core.lab.pace import Pace
 from core.lab.predict import predict
 from core.lab.record import RunRecord, dumps, loads

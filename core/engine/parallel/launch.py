@@ -1,4 +1,4 @@
-"""Start the processes of a split model, wait for them, and let none outlive the others.
+"""Start processes that work together, wait for them, and let none outlive the others.
 
 They are started afresh ("spawn") and meet at a store on this machine, whose port the system chooses.
 The first that fails, a signal, or the time limit ends them all.
@@ -14,16 +14,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar
 
 import torch.distributed as dist
 from torch._C._distributed_c10d import TCPStore
 
-from core.engine.parallel.rank import Job, Report, work
 from core.errors import JobError, UserError
 
 #: Seconds for the processes to start, load their shares and write; each loads torch anew.
@@ -37,14 +37,39 @@ _GRACE_S: Final = 2.0
 _HOST: Final = "127.0.0.1"
 _LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}
 
-#: A process's last word: its report, why it could not work, or that an exchange failed.
-Word = Report | UserError | str
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Task(Protocol[Result_co]):
+    """What processes do together; small, since each gets a copy. ``core.engine.parallel.rank.Job`` is one."""
+
+    @property
+    def ranks(self) -> int:
+        """Processes."""
+
+    @property
+    def backend(self) -> str:
+        """How the processes talk."""
+
+    def work(self, rank: int) -> Result_co:
+        """Do one process's part; the process group stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A process has done its part."""
+
+    result: Any
+
+
+#: A process's last word: its result, why it could not work, or that an exchange failed.
+Word = Done | UserError | str
 
 
 def launch(
-    job: Job, *, limit_s: float = LIMIT_S, should_stop: Callable[[], bool] | None = None
-) -> list[Report]:
-    """Run a job on ``job.ranks`` processes of this machine; their reports by rank.
+    job: Task[Result_co], *, limit_s: float = LIMIT_S, should_stop: Callable[[], bool] | None = None
+) -> list[Result_co]:
+    """Run a job on ``job.ranks`` processes of this machine; their results by rank.
 
     Args:
         job: what to do.
@@ -69,11 +94,11 @@ def launch(
                 raise JobError("The run was stopped; all of its processes have ended.")
             _listen(ranks, words)
             _require_well(ranks, words)
-        return [word for _, word in sorted(words.items()) if isinstance(word, Report)]
+        return [word.result for _, word in sorted(words.items()) if isinstance(word, Done)]
 
 
 @contextmanager
-def _started(job: Job, port: int, limit_s: float) -> Iterator[list[tuple[BaseProcess, Connection]]]:
+def _started(job: Task[Any], port: int, limit_s: float) -> Iterator[list[tuple[BaseProcess, Connection]]]:
     """The processes and what they say; none is left afterwards, whatever happened."""
     context = multiprocessing.get_context("spawn")
     ranks: list[tuple[BaseProcess, Connection]] = []
@@ -148,7 +173,7 @@ def _listen(ranks: list[tuple[BaseProcess, Connection]], words: dict[int, Word])
 
 def _require_well(ranks: list[tuple[BaseProcess, Connection]], words: dict[int, Word]) -> None:
     """Raise what went wrong first: a mistake or a death rather than the silence that it left behind."""
-    if all(isinstance(word, Report) for word in words.values()):
+    if all(isinstance(word, Done) for word in words.values()):
         return
     end_s = time.monotonic() + _REASON_S
     while time.monotonic() < end_s and len(words) < len(ranks):
@@ -168,7 +193,7 @@ def _require_well(ranks: list[tuple[BaseProcess, Connection]], words: dict[int, 
 # --- In the process --------------------------------------------------------------------------------
 
 
-def _begin(job: Job, rank: int, port: int, limit_s: float, speaker: Connection) -> None:
+def _begin(job: Task[Any], rank: int, port: int, limit_s: float, speaker: Connection) -> None:
     """The first thing that a process runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends all; see _interrupts_held
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -181,7 +206,7 @@ def _begin(job: Job, rank: int, port: int, limit_s: float, speaker: Connection) 
         dist.init_process_group(
             job.backend, store=store, rank=rank, world_size=job.ranks, timeout=timedelta(seconds=limit_s)
         )
-        word: Word = work(job, rank)
+        word: Word = Done(job.work(rank))
         dist.barrier()
         dist.destroy_process_group()
     except UserError as mistake:

@@ -53,6 +53,10 @@ class Job:
         """How the processes talk."""
         return "nccl" if self.device == "cuda" else "gloo"
 
+    def work(self, rank: int) -> Report:
+        """Do one process's part; the process group must stand."""
+        return work(self, rank)
+
 
 @dataclass(frozen=True, slots=True)
 class Written:

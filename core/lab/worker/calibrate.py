@@ -1,4 +1,4 @@
-"""Calibrate one device: ceilings, operators in every weight format, fixed costs, threads.
+"""Calibrate one device: ceilings, operators in every weight format, fixed costs, threads, exchanges.
 
 Everything is timed on a model of no shape in the catalogue (``calibration_model``), so that a
 prediction never saw the run it predicts.
@@ -18,17 +18,20 @@ import torch
 
 from core.catalog.formats import FORMATS
 from core.engine.engine import Engine
-from core.errors import FormatError
-from core.lab.calibration import Calibration, MeasuredRate
+from core.errors import FormatError, UserError
+from core.lab.calibration import Calibration
 from core.lab.calibration_file import fingerprint
 from core.lab.fit import Sample, at_pace, fit_rates, merged, scaled
 from core.lab.host import LoadProbe
+from core.lab.local_link import LocalLink
+from core.lab.measured_rate import MeasuredRate
 from core.lab.pace import Pace
 from core.lab.reach import Reach, largest_matrix
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe, peak_flops_per_s
 from core.lab.worker.effort import Effort
+from core.lab.worker.exchanges import MESSAGE_BYTES, local_link, not_measured
 from core.lab.worker.loop import Report
 from core.lab.worker.machine_info import device_memory_bytes, device_name
 from core.lab.worker.operator_clock import OperatorClock, PassShape
@@ -74,6 +77,8 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         steps.append(turn.step)
         checks += turn.checks
     report(PHASE, 1.0)
+    loaded = load.stop()  # before processes of this calibration look like others'
+    link, remarks = _link(device, effort, report)
     kernels = {engine.weights: engine.kernels["gate_up"] for engine in engines}
     usual = _usual(checks)
     samples = [at_pace(sample, usual) for sample in samples]
@@ -93,8 +98,26 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
         rates=rates,
         step_fixed_s=step_fixed_s,
         reach=_reach(effort),
-        noisy=tuple(load.stop().reasons() + _scatter(rates)),
+        noisy=tuple(loaded.reasons() + _scatter(rates)),
+        link=link,
+        remarks=remarks,
     )
+
+
+def _link(device: str, effort: Effort, report: Report) -> tuple[LocalLink | None, tuple[str, ...]]:
+    """What processes of this machine exchange, and a sentence where that could not be measured."""
+    if device != "cpu" or not effort.exchange_rounds:
+        return None, ()
+
+    def should_stop() -> bool:
+        report(PHASE, 1.0)  # which leaves a calibration that was cancelled
+        return False
+
+    try:
+        found = local_link(MESSAGE_BYTES, effort.exchange_rounds, effort.exchange_repeats, should_stop)
+    except (UserError, OSError, RuntimeError) as problem:  # no processes, or no port to meet at
+        return None, (not_measured(problem),)
+    return found, ()
 
 
 def _engines(device: str, effort: Effort) -> list[Engine]:

@@ -17,6 +17,7 @@ class Effort:
             passes through a single layer, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
         rounds: how often all formats take their turn, so that a slow minute falls on all of them.
+        exchange_rounds, exchange_repeats: of exchanges between processes of this machine; 0 for none.
     """
 
     depth: Literal["quick", "full"]
@@ -30,6 +31,8 @@ class Effort:
     matrix_size: int
     matrix_repeats: int
     rounds: int
+    exchange_rounds: int = 0
+    exchange_repeats: int = 0
 
 
 QUICK: Final = Effort(
@@ -57,4 +60,6 @@ FULL: Final = Effort(
     matrix_size=2048,
     matrix_repeats=8,
     rounds=3,
+    exchange_rounds=5,
+    exchange_repeats=20,
 )

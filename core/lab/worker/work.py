@@ -151,7 +151,7 @@ class EngineWork:
         """Calibrate, and keep the result where ``keep`` agrees; the calibration that holds now."""
         if self._memory is None:
             raise RuntimeError("a worker calibrates after its warm-up has begun")
-        new = calibrate(self.device, effort, self._memory, report)
+        new = calibrate(self.device, effort, self._memory, report).with_link_of(self._calibration)
         # The calibration models are gone; their memory goes back to the system.
         gc.collect()
         if hasattr(psutil, "heap_trim"):  # not with every C library

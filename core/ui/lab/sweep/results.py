@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_record import SweepRecord
 from core.ui import picture
@@ -21,9 +23,11 @@ def draw(record: SweepRecord, key: str) -> None:
         record: the sweep.
         key: of its elements.
     """
-    if points := speed_points(record):
-        picture.show(speed_by_bytes(points), key=f"{key}_speed")
     sweeps.draw(record, key)
+    if points := speed_points(record):
+        left, _ = st.columns([3, 2], gap="medium")
+        with left:
+            picture.show(speed_by_bytes(points), key=f"{key}_speed")
 
 
 def speed_points(record: SweepRecord) -> list[SpeedPoint]:

@@ -98,9 +98,7 @@ def test_a_request_that_json_cannot_say_never_reaches_a_worker(ready_lab: LabCli
 
 
 def test_an_unknown_experiment_never_reaches_the_queue(ready_lab: LabClient) -> None:
-    with pytest.raises(
-        JobError, match="speculate, quality, split, sweep; got 'run'"
-    ):
+    with pytest.raises(JobError, match="speculate, quality, split, sweep; got 'run'"):
         ready_lab.submit_experiment("run", {}, "ada")
     assert ready_lab.status().queue_length == 0
 

@@ -107,12 +107,12 @@ def _chosen(offered: Mapping[str, Part]) -> Part:
         label_visibility="collapsed",
         on_change=_write,
     )
-    return offered[chosen if chosen in offered else _ONE]
+    return offered.get(str(chosen), offered[_ONE])
 
 
 def _write() -> None:
     """Put the chosen part into the address; the first is left out."""
-    part = st.session_state.get(_KEY)
+    part = str(st.session_state.get(_KEY))
     if part in _PARTS and part != _ONE:
         st.query_params[PARAMETER] = part
     else:

@@ -41,10 +41,12 @@ _STEP_COLUMNS: Final = (
 
 def headline(expected: Shown, served: Shown | None) -> None:
     """Steps, times and memory of one way, predicted and, where it was served, measured."""
+    steps = None if served is None else len(served.steps)
+    total_s = None if served is None else served.total_s
     side_by_side.show(
         [
-            _count("steps", "passes of the model", len(expected.steps), served and len(served.steps)),
-            _seconds("total time", "until the last token", expected.total_s, served and served.total_s),
+            _count("steps", "passes of the model", len(expected.steps), steps),
+            _seconds("total time", "until the last token", expected.total_s, total_s),
             _seconds("TTFT", "mean time to first token", _ttft(expected), _ttft(served)),
             _seconds("TPOT", "mean time per later token", _tpot(expected), _tpot(served)),
             _rate(expected, served),

@@ -96,7 +96,7 @@ class TraceSettings:
                 shared_tokens=self.shared_tokens,
                 seed=self.seed,
             ),
-            ways=(first,) if second in {None, first} else (first, second),  # type: ignore[arg-type]
+            ways=(first,) if second in {None, first} else (first, second),
             places=self.places,
             page_tokens=self.page_tokens,
             cache_tokens=self.cache_tokens,

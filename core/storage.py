@@ -29,7 +29,12 @@ def cache_folder() -> Path:
     Where it cannot be written, a temporary folder of this process serves instead, and the log says so:
     what is kept only saves time.
     """
-    return _usable(Path(os.environ.get(CACHE_VARIABLE) or _default_folder()))
+    return _usable(lasting_folder())
+
+
+def lasting_folder() -> Path:
+    """The folder that the next process finds again; it may be missing, and may not be writable."""
+    return Path(os.environ.get(CACHE_VARIABLE) or _default_folder())
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from core.commands.output import check_writable
 from core.errors import JobError
-from core.lab import bench, sweep_record
+from core.lab import bench, sweep_record, this_server
 from core.lab.client import LabClient
 from core.lab.request import CACHES, DEVICES
 from core.lab.sweep_record import SweepRecord
@@ -49,6 +49,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(option, dest=name, type=int, metavar="N", help=words)
     parser.add_argument("--quality", action="store_true", help="also judge the formats on the shipped text")
     parser.add_argument("--out", type=Path, help="write the sweep's record here, after each part of it")
+    parser.add_argument(
+        "--publish", action="store_true", help="show the sweep to all visitors of this host's app"
+    )
     parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with the sweep of this record")
 
 
@@ -70,6 +73,8 @@ def run(args: Namespace) -> dict[str, Any]:
         calibrate = bench.calibrate_quickly if args.quick else bench.calibrate
         calibration = calibrate(lab, request.device, _say)
         record = _swept(lab, request, done, args.out)
+    if args.publish:
+        _say(this_server.publish(record) or "all visitors of this host's app see this sweep now")
     return {
         "machine": {**record.to_json()["host"], "fingerprint": calibration.fingerprint.id},
         "calibration": calibration.to_json(),

@@ -9,11 +9,12 @@ import pytest
 
 from core.commands import bench as command
 from core.errors import JobError, UserError
-from core.lab import bench, sweep_record
+from core.lab import bench, sweep_record, this_server
 from core.lab.calibration import Calibration
 from core.lab.client import LabClient
 from core.lab.limits import Limits
 from core.lab.sweep_cell import SweptCell
+from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import SweepRequest
 from tests.lab.conftest import fake_command
 from tests.lab.examples import calibration
@@ -93,6 +94,24 @@ def test_the_command_answers_writes_and_reads_aloud(tmp_path: Path) -> None:
     assert "A processor, 2 threads, torch 2.13.0, reads 30.0 GB/s" in said
     assert "TTFT off by 9.1 % (median), 9.1 % (90th percentile)" in said
     assert "Whole request off by" in said
+
+
+@pytest.mark.usefixtures("_without_a_worker")
+def test_a_finished_sweep_is_published_or_it_says_why_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LLM_LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(this_server, "cpu_name", lambda: "A processor")
+    words = ("--quick", "--weights", "int4", "--batch", "1", "--prompt-tokens", "64", "--publish")
+    command.run(arguments(*words))
+    published = this_server.published()
+    assert isinstance(published, SweepRecord)
+    assert [swept.cell.weights for swept in published.cells] == ["int4"]
+    assert "all visitors of this host's app see this sweep now" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LLM_LAB_CACHE", str(tmp_path / "file"))
+    assert command.run(arguments(*words))["rows"]
+    assert "this-server.json could not be written" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("_without_a_worker")

@@ -21,7 +21,7 @@ from core.lab.sweep_request import SweepRequest
 from core.ui import print_view
 from core.ui.lab import models, runs
 from core.ui.lab.service import Lab, Visits
-from core.ui.lab.sweep import controls, files, results, settings
+from core.ui.lab.sweep import controls, files, results, server, settings
 from core.ui.lab.watch import SOON, getting_ready
 from core.ui.plain import plain
 from core.ui.state_card import state_card
@@ -52,6 +52,8 @@ def show(lab: Lab, visits: Visits) -> None:
         _buttons(lab, visits, request, record, bool(problem))
     if record is not None and record.cells:
         results.draw(record, "sweep")
+    elif files.loaded() is None and not runs.results(SWEEP):
+        server.draw(results.draw, "sweep_server")
     files.in_and_out(record)
 
 

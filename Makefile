@@ -16,7 +16,7 @@ test: check
 	$(PYTEST) -n 2 --dist loadfile -m "not torch and not page and not browser"
 	$(PYTEST) -n 2 --dist loadfile -m torch
 	$(PYTEST) -n 2 -m page
-	$(PYTEST) -m browser
+	$(PYTEST) -n 2 --dist loadfile -m browser
 
 check: $(VENV)/.test-ready
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ import numpy as np
 from core.catalog.formats import FORMATS
 from core.errors import JobError
 from core.lab.calibration import Calibration
+from core.lab.cell_errors import percent_errors
 from core.lab.client import LabClient
 from core.lab.experiment import SWEEP
 from core.lab.job import JobSnapshot, JobState

@@ -41,8 +41,13 @@ def cell_errors(cells: Sequence[SweptCell]) -> tuple[CellErrors, ...]:
     return tuple(found)
 
 
+def percent_errors(metric: str, cells: Sequence[SweptCell]) -> list[float]:
+    """The errors of all cells that have numbers, quiet or not."""
+    return [100 * abs(error) for swept in cells if (error := swept.error(metric)) is not None]
+
+
 def _errors(metric: str, cells: Sequence[SweptCell], *, noisy: bool) -> CellErrors:
-    percent = [100 * abs(swept.error(metric) or 0.0) for swept in cells]
+    percent = percent_errors(metric, cells)
     return CellErrors(
         metric=metric,
         noisy=noisy,

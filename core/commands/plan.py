@@ -13,10 +13,12 @@ from core.analytic.parallel import ParallelPlan
 from core.analytic.plan import PassCost, Plan, plan
 from core.analytic.plan_on_chips import PlanOnChips, parallel_plan, plan_on_chips
 from core.analytic.plan_value import PlanValue, value_of
+from core.catalog.accelerator import THIS_COMPUTER
 from core.catalog.accelerators import accelerator, accelerators, links
 from core.catalog.scenario import LIMITS, Scenario
 from core.commands.arguments import add_formats, name_of, real_number, whole_number
 from core.commands.model import find_model
+from core.lab.this_computer import this_computer
 from core.units import format_gb, format_gib, format_seconds, format_si, significant
 
 _COUNTS: Final = {
@@ -45,10 +47,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--model", default=default.model, help="a catalogue id, a config.json, or a folder")
     parser.add_argument(
         "--accelerator",
-        type=name_of(accelerators),
+        type=name_of(lambda: [*accelerators(), THIS_COMPUTER]),
         default=default.accelerator,
         metavar="A",
-        help="a data sheet; `python -m core list accelerators` has all",
+        help="a data sheet; `python -m core list accelerators` has all; or this-computer, as `bench` "
+        "measured it, on which --count processes share a model",
     )
     add_formats(parser)
     for name, (option, meaning) in _COUNTS.items():
@@ -96,8 +99,9 @@ def run(args: Namespace) -> dict[str, Any]:
     scenario = Scenario(
         model=args.model, accelerator=args.accelerator, weights=args.weights, kv=args.kv, **counts
     )
-    chip = accelerator(args.accelerator)
-    model, machine = find_model(args.model), machine_from(chip)
+    model = find_model(args.model)
+    chip = None if args.accelerator == THIS_COMPUTER else accelerator(args.accelerator)
+    machine = this_computer(args.weights, scenario.count) if chip is None else machine_from(chip)
     if args.network is not None:
         machine = replace(machine, network=links()[args.network])
     usual = parallel_plan(scenario)

@@ -205,7 +205,7 @@ def test_a_person_reads_the_same(
     [
         (["--accelerator", "h100"], "got 'h100'. Did you mean h100-"),
         (["--weights", "fb8"], "got 'fb8'. Did you mean fp8"),
-        (["--accelerator", "this-computer"], "This computer has no data sheet"),
+        (["--accelerator", "this-computer"], "A prediction for this computer needs its calibration."),
         (["--model", "gpt-5"], "got 'gpt-5'. Did you mean gpt2"),
         (["--kv", "int3"], "A format for kv must be one of"),
         (["--batch", "0"], "--batch must be from 1 to 65,536; got 0"),

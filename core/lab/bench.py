@@ -218,10 +218,7 @@ def row_json(swept: SweptCell) -> dict[str, Any]:
 
 def summary(cells: tuple[SweptCell, ...]) -> dict[str, Any]:
     """Median and 90th percentile of the absolute error, in percent of the measured value."""
-    found = {metric: [swept.error(metric) for swept in cells] for metric in METRICS}
-    percent = {
-        metric: [100 * abs(each) for each in errors if each is not None] for metric, errors in found.items()
-    }
+    percent = {metric: percent_errors(metric, cells) for metric in METRICS}
     return {
         metric: {
             "median_abs_pct_error": float(np.median(errors)) if errors else None,

@@ -7,24 +7,22 @@ record that was changed by hand no longer adds up, and is refused with a sentenc
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from core.analytic.step_record import StepRecord
 from core.errors import RecordError, UserError
 from core.lab.calibration import Calibration
-from core.lab.checked_json import Reader, parse, utc_time
+from core.lab.checked_json import Reader, utc_time
 from core.lab.predict import Prediction, mbu
 from core.lab.record_checks import contradiction
+from core.lab.record_file import RecordFile
 from core.lab.record_parts import DEFINITIONS, HostRecord, LoadRecord, Measured
 from core.lab.request import RunRequest
 from core.lab.sealed_json import check_seal, sealed
 from core.lab.step_json import step_from_json, step_to_json
 from core.lab.timing import Spread, spread
-from core.storage import write_atomically
 from core.units import MB
 
 SCHEMA: Final = "llm-inference-lab/run"
@@ -158,46 +156,9 @@ class RunRecord:
         return record
 
 
-def dumps(record: RunRecord) -> str:
-    """Write a record as the text of its file.
-
-    Raises:
-        RecordError: it would be larger than a record may be.
-    """
-    text = json.dumps(record.to_json(), allow_nan=False, indent=1)
-    if len(text.encode()) > MOST_BYTES:
-        raise RecordError("A run record may have up to 1 MB; this run made a larger one. Run fewer tokens.")
-    return text
-
-
-def loads(text: str | bytes) -> RunRecord:
-    """Read a record from the text of its file; nothing in it is executed.
-
-    Raises:
-        RecordError: it is too large, cut short, of another version, or was changed.
-    """
-    return RunRecord.from_json(parse(text, _WHAT, MOST_BYTES).data)
-
-
-def save(record: RunRecord, path: Path) -> None:
-    """Write a record to a file, whole or not at all."""
-    text = dumps(record)
-    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-
-
-def load(path: Path) -> RunRecord:
-    """Read a record from a file.
-
-    Raises:
-        RecordError: there is no such file, or it does not hold a whole record.
-    """
-    try:
-        with path.open("rb") as file:
-            return loads(file.read(MOST_BYTES + 1))
-    except OSError as error:
-        raise RecordError(
-            f"A record must be a file that can be read; {path} cannot ({error.strerror}). Check its name."
-        ) from error
+#: Records as files.
+FILE: Final = RecordFile(_WHAT, RunRecord.from_json, MOST_BYTES, "Run fewer tokens.")
+dumps, loads, save, load = FILE.dumps, FILE.loads, FILE.save, FILE.load
 
 
 def _read(reader: Reader) -> RunRecord:

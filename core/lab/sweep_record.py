@@ -6,19 +6,17 @@ same sweep goes on from it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from core.errors import RecordError, UserError
 from core.lab.calibration import Calibration
-from core.lab.checked_json import Reader, parse, utc_time
+from core.lab.checked_json import Reader, utc_time
+from core.lab.record_file import RecordFile
 from core.lab.record_parts import HostRecord
 from core.lab.sealed_json import check_seal, sealed
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_request import Cell, SweepRequest
-from core.storage import write_atomically
 from core.units import MB
 
 SCHEMA: Final = "llm-inference-lab/sweep"
@@ -135,43 +133,6 @@ def _check(record: SweepRecord) -> None:
     raise RecordError(f"{_WHAT} must tell one story, but {problem}. Load the file that was saved.")
 
 
-def dumps(record: SweepRecord) -> str:
-    """Write a record as the text of its file.
-
-    Raises:
-        RecordError: it would be larger than a record may be.
-    """
-    text = json.dumps(record.to_json(), allow_nan=False, indent=1)
-    if len(text.encode()) > MOST_BYTES:
-        raise RecordError("A sweep's record may have up to 4 MB; this one is larger. Sweep fewer cells.")
-    return text
-
-
-def loads(text: str | bytes) -> SweepRecord:
-    """Read a record from the text of its file; nothing in it is executed.
-
-    Raises:
-        RecordError: it is too large, cut short, of another version, or was changed.
-    """
-    return SweepRecord.from_json(parse(text, _WHAT, MOST_BYTES).data)
-
-
-def save(record: SweepRecord, path: Path) -> None:
-    """Write a record to a file, whole or not at all."""
-    text = dumps(record)
-    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-
-
-def load(path: Path) -> SweepRecord:
-    """Read a record from a file.
-
-    Raises:
-        RecordError: there is no such file, or it does not hold a whole record.
-    """
-    try:
-        with path.open("rb") as file:
-            return loads(file.read(MOST_BYTES + 1))
-    except OSError as error:
-        raise RecordError(
-            f"A record must be a file that can be read; {path} cannot ({error.strerror}). Check its name."
-        ) from error
+#: Records as files.
+FILE: Final = RecordFile(_WHAT, SweepRecord.from_json, MOST_BYTES, "Sweep fewer cells.")
+dumps, loads, save, load = FILE.dumps, FILE.loads, FILE.save, FILE.load

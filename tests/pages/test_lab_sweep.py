@@ -12,7 +12,7 @@ from core.lab.job import JobState
 from core.lab.sweep_parts import begun_part, cell_part
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import SweepRequest
-from core.ui.lab.sweep import files, page, settings
+from core.ui.lab.sweep import controls, files, settings
 from core.ui.lab.sweep.results import speed_points
 from tests.lab.sweep_example import sweep
 from tests.pages.conftest import Open, settled, state, words
@@ -150,5 +150,5 @@ def test_the_speed_picture_holds_the_heaviest_load_alone() -> None:
 
 
 def test_how_long_it_takes_follows_the_predictions() -> None:
-    assert "1 cell, about" in page.controls.length(SweepRequest(), 3.0)
-    assert "not known yet" in page.controls.length(SweepRequest(), None)
+    assert "1 cell, about" in controls.length(SweepRequest(), 3.0)
+    assert "not known yet" in controls.length(SweepRequest(), None)

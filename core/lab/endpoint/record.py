@@ -6,19 +6,19 @@ answer. Figures are computed from the rows, so a record that was changed by hand
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from core.errors import RecordError, UserError
-from core.lab.checked_json import Reader, parse, utc_time
+from core.lab.checked_json import Reader, utc_time
 from core.lab.endpoint.notes import notes
 from core.lab.endpoint.prediction import EndpointPrediction
 from core.lab.endpoint.request import EndpointRequest
 from core.lab.endpoint.row import Level
 from core.lab.host import cpu_name, usable_cores
+from core.lab.record_file import RecordFile
 from core.lab.sealed_json import check_seal, sealed
 from core.units import MB
 
@@ -184,25 +184,9 @@ class EndpointRecord:
         return record
 
 
-def dumps(record: EndpointRecord) -> str:
-    """Write a record as the text of its file.
-
-    Raises:
-        RecordError: it would be larger than a record may be.
-    """
-    text = json.dumps(record.to_json(), allow_nan=False, indent=1)
-    if len(text.encode()) > MOST_BYTES:
-        raise RecordError(f"{_WHAT} may have up to 4 MB; this run made a larger one. Ask for fewer tokens.")
-    return text
-
-
-def loads(text: str | bytes) -> EndpointRecord:
-    """Read a record from the text of its file; nothing in it is executed.
-
-    Raises:
-        RecordError: it is too large, cut short, of another version, or was changed.
-    """
-    return EndpointRecord.from_json(parse(text, _WHAT, MOST_BYTES).data)
+#: Records as files.
+FILE: Final = RecordFile(_WHAT, EndpointRecord.from_json, MOST_BYTES, "Ask for fewer tokens.")
+dumps, loads = FILE.dumps, FILE.loads
 
 
 def _request(reader: Reader) -> EndpointRequest:

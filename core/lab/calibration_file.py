@@ -15,11 +15,16 @@ from core.errors import RecordError
 from core.lab.calibration import Calibration, Fingerprint
 from core.lab.checked_json import parse
 from core.lab.host import cpu_name, usable_cores
-from core.storage import cache_folder, keep
+from core.storage import cache_folder, keep, lasting_folder
 from core.units import MB
 
 #: A machine drifts with its system's updates and its neighbours; an older file is not used.
 MOST_AGE: Final = timedelta(days=30)
+#: Of a full disk or a folder that may not be written; the host's log names it.
+NOT_KEPT: Final = (
+    "This calibration could not be kept on the disk, so this computer is measured anew at the next start. "
+    "The host's log says why."
+)
 _MOST_BYTES: Final = MB
 _ENGINE: Final = Path(__file__).parent.parent / "engine"
 
@@ -56,17 +61,21 @@ def path_for(fingerprint: Fingerprint) -> Path:
     return cache_folder() / "calibrations" / f"{fingerprint.device}-{fingerprint.id}.json"
 
 
-def save(calibration: Calibration) -> None:
-    """Write a calibration in place of the machine's older one; without room it is made again next time."""
+def save(calibration: Calibration) -> str:
+    """Write a calibration in place of the machine's older one; a sentence where the next start lacks it."""
     text = json.dumps(calibration.to_json(), allow_nan=False, indent=1)
-    keep(path_for(calibration.fingerprint), lambda path: path.write_text(text))
+    kept = keep(path_for(calibration.fingerprint), lambda path: path.write_text(text))
+    if kept and cache_folder() == lasting_folder():
+        return ""
+    return NOT_KEPT
 
 
 def load(fingerprint: Fingerprint, now: datetime | None = None) -> Stored:
     """Read a machine's calibration; a file that does not hold is left alone and explained."""
     path = path_for(fingerprint)
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return Stored(None, "This machine was not calibrated yet.")
     except OSError as problem:

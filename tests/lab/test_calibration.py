@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from core.analytic.machine import Rate
 from core.errors import RecordError
 from core.lab import calibration_file
 from core.lab.calibration import Calibration
+from core.lab.calibration_file import NOT_KEPT
 from core.lab.pace import Pace
 from core.units import GB
 from tests.lab.examples import FINGERPRINT, calibration
@@ -25,7 +27,7 @@ def _own_folder(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_calibration_survives_its_file() -> None:
-    calibration_file.save(calibration())
+    assert calibration_file.save(calibration()) == ""
     stored = calibration_file.load(FINGERPRINT, NOW)
     assert (stored.calibration, stored.reason) == (calibration(), "")
 
@@ -35,8 +37,32 @@ def test_a_full_disk_costs_the_file_and_nothing_else(monkeypatch: pytest.MonkeyP
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("core.storage.write_atomically", full)
-    calibration_file.save(calibration())
+    assert calibration_file.save(calibration()) == NOT_KEPT
     assert calibration_file.load(FINGERPRINT, NOW).calibration is None
+
+
+def test_a_folder_that_cannot_be_written_serves_this_process_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LLM_LAB_CACHE", str(tmp_path / "file"))
+    assert calibration_file.save(calibration()) == NOT_KEPT
+    assert calibration_file.load(FINGERPRINT, NOW).calibration == calibration()
+
+
+def test_a_write_that_was_killed_leaves_the_former_calibration() -> None:
+    calibration_file.save(calibration())
+    path = calibration_file.path_for(FINGERPRINT)
+    (path.parent / f".{path.name}.half").write_text(path.read_text()[:100])
+    assert calibration_file.load(FINGERPRINT, NOW).calibration == calibration()
+
+
+def test_a_folder_in_its_place_is_said_and_not_a_crash() -> None:
+    calibration_file.path_for(FINGERPRINT).mkdir(parents=True)
+    stored = calibration_file.load(FINGERPRINT, NOW)
+    assert stored.calibration is None
+    assert stored.reason == "The stored calibration could not be read (Is a directory)."
+    assert calibration_file.save(calibration()) == NOT_KEPT
 
 
 def test_a_machine_without_one_is_said() -> None:
@@ -87,7 +113,9 @@ def test_machines_do_not_share_a_file() -> None:
     assert calibration_file.path_for(other) != calibration_file.path_for(FINGERPRINT)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": "x"}', "NaN", "x" * 2_000_000])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"schema": "x"}', "NaN", "x" * 2_000_000, "[" * 99_999, "\x00"]
+)
 def test_a_corrupt_one_is_ignored_with_a_reason(content: str) -> None:
     calibration_file.save(calibration())
     calibration_file.path_for(FINGERPRINT).write_text(content)

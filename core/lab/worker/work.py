@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -157,8 +158,8 @@ class EngineWork:
         if hasattr(psutil, "heap_trim"):  # not with every C library
             psutil.heap_trim()
         if self._calibration is None or keep(new):
-            self._calibration = new
-            calibration_file.save(new)
+            not_kept = calibration_file.save(new)
+            self._calibration = replace(new, remarks=(*new.remarks, not_kept)) if not_kept else new
         return self._calibration
 
     def _info(self, model_message: str, calibration_message: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Limits:
         owner_grace_s: a job is cancelled when its owner was not seen for so long; a reload of the
             page takes less.
         cancel_grace_s: how long a job may take to stop politely before its worker is killed.
-        start_s: how long a worker may take until it is ready for jobs.
+        start_s: how long a worker that is not ready for jobs may say nothing.
         results_kept, results_kept_s: finished jobs that can still be looked up.
         restart_s: waits before a worker that died by itself is started again; the last one repeats.
     """
@@ -50,7 +50,7 @@ class Limits:
     queue_length: int = 20
     owner_grace_s: float = 15.0
     cancel_grace_s: float = 2.0
-    start_s: float = 180.0
+    start_s: float = 300.0
     results_kept: int = 50
     results_kept_s: float = 1800.0
     restart_s: tuple[float, ...] = (0.0, 1.0, 5.0, 30.0)

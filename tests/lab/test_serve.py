@@ -11,7 +11,7 @@ import pytest
 from core.engine.engine import Engine
 from core.errors import RecordError, RequestError
 from core.lab import serve_file
-from core.lab.experiment import KINDS
+from core.lab.experiment import KINDS, SWEEP
 from core.lab.serve_record import ServeRecord
 from core.lab.serve_request import ServeRequest, Way
 from core.lab.worker import engines, serve_job
@@ -182,7 +182,7 @@ def test_the_job_reads_its_request_and_writes_its_record(
 
 
 def test_every_kind_of_experiment_is_a_job_of_the_worker() -> None:
-    assert set(EXPERIMENTS) == set(KINDS)
+    assert {*EXPERIMENTS, SWEEP} == set(KINDS)
 
 
 def test_a_request_longer_than_the_models_context_is_refused(engine: Engine) -> None:

@@ -7,7 +7,6 @@ there; between the two others have their turn.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -94,7 +93,7 @@ def run_sweep(record: SweepRecord, place: Place, context: JobContext) -> SweepRe
         if time.monotonic() - started > BUDGET_S:
             return record
         context.report(_PHASE, len(record.cells) / total)
-        swept = _swept(cell, record.request, place, context.check)
+        swept = _swept(cell, record.request, place, context)
         record = record.with_cell(swept)
         context.part(cell_part(swept))
     if record.unjudged and time.monotonic() - started <= BUDGET_S:
@@ -102,13 +101,13 @@ def run_sweep(record: SweepRecord, place: Place, context: JobContext) -> SweepRe
     return record
 
 
-def _swept(cell: Cell, asked: SweepRequest, place: Place, check: Callable[[], None]) -> SweptCell:
+def _swept(cell: Cell, asked: SweepRequest, place: Place, context: JobContext) -> SweptCell:
     """One cell, or the sentence that says why it cannot be run."""
     try:
         _require_short(cell, asked, place.calibration)
         wanted = Wanted(cell.model, cell.weights, cell.kv, cell.cache)
         engine = place.shelf.take(wanted, torch.get_num_threads(), settle)
-        return CellWork(cell, engine, place.calibration, place.memory, asked, check).do()
+        return CellWork(cell, engine, place.calibration, place.memory, asked, context).do()
     except UserError as mistake:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return SweptCell(cell, measured_at=now, problem=str(mistake))

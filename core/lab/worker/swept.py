@@ -20,9 +20,10 @@ from core.lab.sweep_forecast import forecast
 from core.lab.sweep_request import Cell, SweepRequest
 from core.lab.timing import AGREEMENT, spread
 from core.lab.worker.ceilings import MemoryProbe
+from core.lab.worker.loop import JobContext
 
-#: Looks whether the job should stop, and leaves it if so.
-Check = Callable[[], None]
+#: Whether the job should stop; asked between two steps.
+ShouldStop = Callable[[], bool]
 #: New tokens of the runs that warm up, and the most runs of them.
 _WARM_UP_TOKENS: Final = 8
 _WARM_UPS: Final = 3
@@ -47,7 +48,7 @@ class CellWork:
 
     Attributes:
         cell: its settings. engine: loaded with them. calibration: this machine's. memory: the probe beside
-            the runs. asked: the sweep. check: leaves the work where the job should stop.
+            the runs. asked: the sweep. context: of the job, which may be cancelled between two steps.
     """
 
     cell: Cell
@@ -55,7 +56,7 @@ class CellWork:
     calibration: Calibration
     memory: MemoryProbe
     asked: SweepRequest
-    check: Check
+    context: JobContext
 
     def do(self) -> SweptCell:
         """A warm-up, then the pace, the prediction, the runs and the pace again.
@@ -63,7 +64,7 @@ class CellWork:
         A cell that was disturbed is done again, as often as the request allows; the last one stands.
 
         Raises:
-            StopRequestedError: ``check`` says so.
+            StopRequestedError: the job was cancelled.
             RequestError, FormatError: it cannot be predicted or run so.
         """
         prompts = _Prompts(self.cell, self.engine, self.asked.seed)
@@ -78,8 +79,7 @@ class CellWork:
         """Short runs until two agree: they choose primitives and fill caches."""
         last_s = 0.0
         for _ in range(_WARM_UPS):
-            now_s = run_once(self.cell, self.engine, prompts.take(), _WARM_UP_TOKENS).end_to_end_s
-            self.check()
+            now_s = self._run(prompts, _WARM_UP_TOKENS).end_to_end_s
             if abs(now_s - last_s) <= AGREEMENT * now_s:
                 return
             last_s = now_s
@@ -87,10 +87,7 @@ class CellWork:
     def _once(self, prompts: _Prompts, tried: int) -> SweptCell:
         probe, before = LoadProbe(), self.memory.pace()
         made = forecast(self.cell, self.engine.spec, self.calibration.at_pace(before))
-        runs: list[Times] = []
-        for _ in range(self._repeats(made.times["end_to_end"].value_s)):
-            runs.append(run_once(self.cell, self.engine, prompts.take()))
-            self.check()
+        runs = [self._run(prompts) for _ in range(self._repeats(made.times["end_to_end"].value_s))]
         after, host = self.memory.pace(), probe.stop()
         load = LoadRecord(host.others, host.steal, host.duration_s, before, after)
         steps = spread([seconds for run in runs for seconds in run.decode_s])
@@ -108,6 +105,12 @@ class CellWork:
             noisy=noise(load, None, steps, self.calibration.pace),
             tries=tried,
         )
+
+    def _run(self, prompts: _Prompts, new_tokens: int | None = None) -> Times:
+        stops = self.context.should_stop
+        times = run_once(self.cell, self.engine, prompts.take(), new_tokens, stops)
+        self.context.check()
+        return times
 
     def _repeats(self, expected_s: float) -> int:
         least = self.asked.repeats
@@ -130,13 +133,17 @@ class _Prompts:
 
 
 def run_once(
-    cell: Cell, engine: Engine, prompts: Sequence[list[int]], new_tokens: int | None = None
+    cell: Cell,
+    engine: Engine,
+    prompts: Sequence[list[int]],
+    new_tokens: int | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Times:
-    """Answer all prompts together, to the last token that is asked for."""
+    """Answer all prompts together, to the last token that is asked for; less where it should stop."""
     new = min(new_tokens or cell.new_tokens, cell.new_tokens)
     requests = [Request(ids, new, end_tokens=frozenset()) for ids in prompts]
     serving = Serving(max_sequences=cell.batch, share=False)
-    service = engine.serve(requests, serving)
+    service = engine.serve(requests, serving, should_stop=should_stop)
     first_s = [found.ttft_s or 0.0 for found in service.generations]
     later_s = [found.tpot_s or 0.0 for found in service.generations]
     last_s = (first + (new - 1) * later for first, later in zip(first_s, later_s, strict=True))

@@ -30,6 +30,7 @@ class Kernels:
     """The compiled functions; each is called with addresses and sizes, see the source."""
 
     multiply: Callable[..., None]
+    multiply_many: Callable[..., None]
     run_step: Callable[..., None]
     step_parts: Callable[[int], int]
     is_wide: bool  # the processor has one instruction for each of the products
@@ -78,6 +79,7 @@ def _bound(library: ctypes.CDLL) -> Kernels:
         AttributeError: it lacks one of them.
     """
     library.multiply.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long]
+    library.multiply_many.argtypes = library.multiply.argtypes
     library.run_step.argtypes = [ctypes.c_void_p] * 2
     library.step_parts.argtypes, library.step_parts.restype = [ctypes.c_long], ctypes.c_long
     library.rms_norm.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 2 + [ctypes.c_float]
@@ -91,9 +93,9 @@ def _bound(library: ctypes.CDLL) -> Kernels:
     }
     for function in attend.values():
         function.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_long] * 5
-    plain = library.multiply, library.run_step, library.rms_norm, library.turn
+    plain = library.multiply, library.multiply_many, library.run_step, library.rms_norm, library.turn
     for function in (*plain, *attend.values()):
         function.restype = None
-    multiply, run_step, norm, rotate = plain
+    multiply, multiply_many, run_step, norm, rotate = plain
     wide = bool(library.is_wide())
-    return Kernels(multiply, run_step, library.step_parts, wide, norm, rotate, attend)
+    return Kernels(multiply, multiply_many, run_step, library.step_parts, wide, norm, rotate, attend)

@@ -133,7 +133,7 @@ void add_values(const Cells& cells, const Shape& shape, const Block& block, long
             const Floats value = cells.at(block.slots[t], head * shape.size + d);
             for (int g = 0; g < G; ++g) more[g] += factors[g][t] * value;
         }
-        for (int g = 0; g < G; ++g) std::memcpy(sums + (h + g) * shape.size + d, &more[g], sizeof more[g]);
+        for (int g = 0; g < G; ++g) keep(sums + (h + g) * shape.size + d, more[g]);
     }
 }
 
@@ -153,18 +153,17 @@ void by_groups(const Shape& shape, Work work) {
 // Adds a block to a part: what is there already shrinks where a larger score comes.
 template <typename Cells>
 void add_block(const Cells& cells, const Shape& shape, const float* q, const Block& block, Part part, Floats* scores) {
-    const Ints numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const Ints seen = counted() < static_cast<int32_t>(block.count);
     by_groups(shape, [&](auto group, long h) { score<decltype(group)::value>(cells, shape, q, block, h, scores); });
-    const Ints seen = numbers < static_cast<int32_t>(block.count);
     for (long h = 0; h < shape.heads(); ++h) {
-        const float before = part.largest[h], most = std::max(before, largest(seen ? scores[h] : Floats{} + before));
+        const float before = part.largest[h], most = std::max(before, largest(chosen(seen, scores[h], Floats{} + before)));
         if (most != before) {
             const float shrink = std::exp(before - most);
             for (long d = 0; d < shape.size; ++d) part.sums[h * shape.size + d] *= shrink;
             part.total[h] *= shrink;
             part.largest[h] = most;
         }
-        scores[h] = seen ? exponential(scores[h] - most) : Floats{};
+        scores[h] = chosen(seen, exponential(scores[h] - most), Floats{});
         part.total[h] += total(scores[h]);
     }
     by_groups(shape, [&](auto group, long h) {

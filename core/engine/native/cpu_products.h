@@ -8,87 +8,14 @@
 // Each thread of a team computes some tiles; nothing here starts a thread or waits for one. A row of y does
 // not depend on the rows beside it: every row is summed in the same order, however many there are.
 #pragma once
-#include <cmath>
-#include <vector>
-
-#include "cpu_lanes.h"
+#include "cpu_matrix.h"
+#if defined(LANES_IN_PAIRS)
+#include "cpu_pair_products.h"
+#endif
 
 namespace products {
 
-using namespace lanes;
-
-constexpr long kAhead = 2048;  // bytes between what is asked for and what is used
-constexpr long kGroup = 32;    // weights that share a scale in kGroupedBytes, and a scale and a zero in kNibbles
-constexpr long kTileBytes = kLanes * kGroup / 2 + 4 * kLanes;  // nibbles of a group, then scales and zeros
-constexpr int kMiddle = 8;     // the nibble that stands for its group's zero
-
-enum Format : int64_t {
-    kHalves,        // bf16 [outputs, inputs]
-    kBytes,         // int8 [outputs, inputs], scales bf16 [outputs]; x as it is
-    kRoundedBytes,  // int8 and 128, [outputs / 16, inputs / 4, 16, 4], scales fp32 [outputs]; x is rounded to int8
-    kNibbles,       // [outputs / 16, inputs / 32, kTileBytes]; x is rounded to bf16
-    kGroupedBytes,  // int8 [outputs, inputs], scales fp16 [outputs, inputs / 32]; x as it is
-};
-
-struct Matrix {
-    const void* numbers;
-    const void* scales;
-    const float* bias;  // or null
-    int64_t outputs, inputs, format;
-    long tiles() const { return (outputs + kLanes - 1) / kLanes; }
-};
-
-// Rows of x in the form in which a format wants them; private to a thread.
-struct Input {
-    const float* x = nullptr;  // [rows, inputs]
-    long rows = 0, inputs = 0;
-    std::vector<uint16_t> halves;  // [rows, inputs] bf16
-    std::vector<float> sums;       // [rows, inputs / kGroup] of the halves
-    std::vector<int8_t> bytes;     // [rows, inputs], rounded
-    std::vector<float> steps;      // [rows], what a one of them stands for
-    std::vector<int32_t> lifted;   // [rows], what the 128 in each weight adds to a product
-
-    void prepare(const Matrix& matrix, const float* from, long count) {
-        x = from, rows = count, inputs = matrix.inputs;
-        if (matrix.format == kNibbles) to_halves();
-        if (matrix.format == kRoundedBytes) to_bytes();
-    }
-
-  private:
-    void to_halves() {
-        halves.resize(rows * inputs), sums.resize(rows * inputs / kGroup);
-        for (long g = 0; g < rows * inputs / kGroup; ++g) {
-            Floats sum = {};
-            for (long i = g * kGroup; i < (g + 1) * kGroup; i += kLanes) {
-                const Halves rounded = narrowed(load<Floats>(x + i));
-                std::memcpy(&halves[i], &rounded, sizeof rounded);
-                sum += widened(rounded);
-            }
-            sums[g] = total(sum);
-        }
-    }
-
-    void to_bytes() {
-        bytes.resize(rows * inputs), steps.resize(rows), lifted.resize(rows);
-        for (long row = 0; row < rows; ++row) {
-            const float* in = x + row * inputs;
-            const float size = largest_size(in, inputs), largest = size < 1e-30f ? 1e-30f : size, factor = 1 / largest * 127;
-            Ints sum = {};
-            for (long i = 0; i < inputs; i += kLanes) {
-                const Ints whole = nearest(load<Floats>(in + i) * factor);
-                const Bytes rounded = narrowed(whole);
-                std::memcpy(&bytes[row * inputs + i], &rounded, sizeof rounded);
-                sum += whole;
-            }
-            lifted[row] = 0;
-            for (long lane = 0; lane < kLanes; ++lane) lifted[row] += 128 * sum[lane];
-            steps[row] = largest * (1.0f / 127);
-        }
-    }
-};
-
-inline void prefetch(const void* from) { __builtin_prefetch(static_cast<const char*>(from) + kAhead); }
-
+#if !defined(LANES_IN_PAIRS)
 // Rows that lie as they are: lanes are inputs, and each sum is added up at its end.
 template <int M, typename Numbers, typename Number>
 inline void plain_rows(const Matrix& matrix, const Input& in, long row, long tile, float* y) {
@@ -162,8 +89,8 @@ inline void rounded_tile(const Matrix& matrix, const Input& in, long row, long t
     for (int m = 0; m < M; ++m) {
         Ints whole = sums[m][0] - in.lifted[row + m];
         for (int c = 1; c < kChains; ++c) whole += sums[m][c];
-        const Floats value = __builtin_convertvector(whole, Floats) * scale * in.steps[row + m] + bias_of(matrix, tile);
-        std::memcpy(y + (row + m) * matrix.outputs + tile * kLanes, &value, sizeof value);
+        const Floats value = as_floats(whole) * scale * in.steps[row + m] + bias_of(matrix, tile);
+        keep(y + (row + m) * matrix.outputs + tile * kLanes, value);
     }
 }
 
@@ -227,9 +154,10 @@ inline void nibble_tile(const Matrix& matrix, const Input& in, long row, long ti
     }
     for (int m = 0; m < M; ++m) {
         values[m] += bias_of(matrix, tile);
-        std::memcpy(y + (row + m) * matrix.outputs + tile * kLanes, &values[m], sizeof values[m]);
+        keep(y + (row + m) * matrix.outputs + tile * kLanes, values[m]);
     }
 }
+#endif
 
 template <int M>
 inline void some_rows(const Matrix& matrix, const Input& in, long row, long tile, float* y) {

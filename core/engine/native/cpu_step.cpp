@@ -12,6 +12,7 @@
 #include <chrono>
 
 #include "cpu_attention.h"
+#include "cpu_many.h"
 #include "cpu_products.h"
 
 using namespace lanes;
@@ -191,7 +192,7 @@ class Worker {
         auto* to = static_cast<uint16_t*>(layer.cells) + at;
         for (long i = 0; i < layer.size; i += kLanes) {
             const Halves halves = round(load<Floats>(from + i));
-            std::memcpy(to + i, &halves, sizeof halves);
+            lanes::keep(to + i, halves);
         }
     }
 
@@ -201,9 +202,9 @@ class Worker {
         auto* to = static_cast<int8_t*>(layer.cells) + at;
         for (long i = 0; i < layer.size; i += kLanes) {
             const Ints most = Ints{} + 127, whole = nearest(load<Floats>(from + i) / from_bf16(scale));
-            const Ints lower = whole > most ? most : whole;
-            const Bytes bytes = narrowed(lower < -most ? -most : lower);
-            std::memcpy(to + i, &bytes, sizeof bytes);
+            const Ints lower = chosen(whole > most, most, whole);
+            const Bytes bytes = narrowed(chosen(lower < -most, -most, lower));
+            lanes::keep(to + i, bytes);
         }
         static_cast<uint16_t*>(layer.cell_scales)[pair] = scale;
     }
@@ -314,7 +315,7 @@ class Worker {
             float *gate = step_.wide + r * 2 * width, *up = gate + width;
             for (long i = begin; i < end; i += kLanes) {
                 const Floats x = load<Floats>(gate + i), y = x * load<Floats>(up + i) / (1.0f + exponential(-x));
-                std::memcpy(gate + i, &y, sizeof y);
+                lanes::keep(gate + i, y);
             }
         }
         meet();
@@ -395,5 +396,14 @@ extern "C" void multiply(const Matrix* matrix, const float* x, float* y, long ro
         input.prepare(*matrix, x, rows);
         const long tiles = matrix->tiles(), team = omp_get_num_threads(), index = omp_get_thread_num();
         products::product(*matrix, input, y, index * tiles / team, (index + 1) * tiles / team);
+    }
+}
+
+// The same for many rows, in fp32: each part of the matrix is widened once for all of them. The bias is left out.
+extern "C" void multiply_many(const Matrix* matrix, const float* x, float* y, long rows) {
+#pragma omp parallel
+    {
+        const long tiles = matrix->tiles(), team = omp_get_num_threads(), index = omp_get_thread_num();
+        products::many_product(*matrix, x, rows, y, index * tiles / team, (index + 1) * tiles / team);
     }
 }

@@ -22,7 +22,10 @@ from core.storage import cache_folder, keep
 
 _FOLDER: Final = Path(__file__).parent
 _SOURCES: Final = ("cpu_kernels.cpp", "cpu_attention.cpp", "cpu_step.cpp")
-_HEADERS: Final = ("cpu_lanes.h", "cpu_products.h", "cpu_attention.h")
+_HEADERS: Final = (
+    *("cpu_lanes.h", "cpu_pairs.h", "cpu_matrix.h", "cpu_products.h", "cpu_pair_products.h"),
+    *("cpu_many.h", "cpu_attention.h"),
+)
 _COMPILERS: Final = ("g++", "clang++", "c++")
 #: The order of sums is that of the source, so that a row has the same result in every company.
 _FLAGS: Final = (

@@ -6,11 +6,15 @@ Each holds a ``matrix``, by which a whole step in C++ (``native_step``) finds th
 from __future__ import annotations
 
 import ctypes
+import functools
+from collections.abc import Callable
 from typing import Final
 
 import torch
 from torch import Tensor
 
+from core.engine import widening
+from core.engine.choice import KernelChoices, Timed
 from core.engine.kernels import ByteLinear, GroupedByteLinear, SwitchedLinear, VectorLinear
 from core.engine.native.binding import LANES, kernels
 from core.engine.quantise import GROUP, MIDDLE, Groups4, Groups8, Rows8
@@ -33,14 +37,21 @@ class Matrix(ctypes.Structure):
     )
 
 
-def _multiplied(matrix: Matrix, rows: Tensor) -> Tensor:
-    """``rows @ weight.T``, in the format of the rows."""
+def _multiplied(matrix: Matrix, rows: Tensor, *, many: bool = False) -> Tensor:
+    """``rows @ weight.T``, in the format of the rows.
+
+    Args:
+        matrix: what is multiplied by.
+        rows: [M, in].
+        many: each part of the matrix is widened to fp32 once for all rows.
+    """
     found = kernels()
     if found is None:
         raise RuntimeError("a matrix was packed for kernels that are not there")
     wide = rows.float().contiguous()
     out = torch.empty(rows.shape[0], matrix.outputs)
-    found.multiply(ctypes.byref(matrix), wide.data_ptr(), out.data_ptr(), rows.shape[0])
+    multiply = found.multiply_many if many else found.multiply
+    multiply(ctypes.byref(matrix), wide.data_ptr(), out.data_ptr(), rows.shape[0])
     return out.to(rows.dtype)
 
 
@@ -48,44 +59,68 @@ class NativeHalfLinear(VectorLinear):
     """bf16 by the C++ product."""
 
     few_name = "bf16 product in C++"
+    cpp_name = "bf16 to fp32, product in C++"
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__(weight, bias)
         self.matrix = Matrix(weight.data_ptr(), None, None, *weight.shape, _HALVES)
+        _many_rows_in_cpp(self)
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
         return _multiplied(self.matrix, rows)
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        if self.many_name == self.cpp_name:
+            return _multiplied(self.matrix, rows, many=True)
+        return super().many_rows(rows)
 
 
 class NativeByteLinear(ByteLinear):
     """int8 weight-only by the C++ product."""
 
     few_name = "int8 product in C++"
+    cpp_name = "int8 to fp32, product in C++"
 
     def __init__(self, rows: Rows8, bias: Tensor | None) -> None:
         super().__init__(rows, bias)
         addresses = rows.bytes.data_ptr(), rows.scale.data_ptr()
         self.matrix = Matrix(*addresses, None, *rows.bytes.shape, _BYTES)
+        _many_rows_in_cpp(self)
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
         return _multiplied(self.matrix, rows)
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        if self.many_name == self.cpp_name:
+            return _multiplied(self.matrix, rows, many=True)
+        return super().many_rows(rows)
 
 
 class NativeGroupedByteLinear(GroupedByteLinear):
     """int8 in groups of 32 by the C++ product."""
 
     few_name = "int8-g32 product in C++"
+    cpp_name = "int8-g32 to fp32, product in C++"
 
     def __init__(self, groups: Groups8, bias: Tensor | None) -> None:
         super().__init__(groups, bias)
         addresses = groups.bytes.data_ptr(), groups.scale.data_ptr()
         self.matrix = Matrix(*addresses, None, *groups.bytes.shape, _GROUPED_BYTES)
+        _many_rows_in_cpp(self)
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
         return _multiplied(self.matrix, rows)
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        if self.many_name == self.cpp_name:
+            return _multiplied(self.matrix, rows, many=True)
+        return super().many_rows(rows)
 
 
 class NativeRoundedLinear(SwitchedLinear):
@@ -120,6 +155,7 @@ class NativeNibbleLinear(SwitchedLinear):
     few_name = "int4 product in C++"
     many_name = "int4 to bf16, F.linear"
     wide_name = "int4 to fp32, F.linear"
+    cpp_name = "int4 to fp32, product in C++"
 
     def __init__(self, groups: Groups4, bias: Tensor | None) -> None:
         outputs, inputs = groups.nibbles.shape
@@ -133,6 +169,7 @@ class NativeNibbleLinear(SwitchedLinear):
         packed = torch.cat((pairs[..., 0] | pairs[..., 1] << 4, *sides), dim=-1)
         super().__init__((packed,), bias)
         self.matrix = Matrix(packed.data_ptr(), None, None, outputs, inputs, _NIBBLES)
+        _many_rows_in_cpp(self)
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
@@ -140,6 +177,8 @@ class NativeNibbleLinear(SwitchedLinear):
 
     def many_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
+        if self.many_name == self.cpp_name:
+            return _multiplied(self.matrix, rows, many=True)
         (packed,) = self.tensors
         tiles, count, _ = packed.shape
         pairs = packed[..., :_NIBBLE_BYTES]
@@ -152,10 +191,40 @@ class NativeNibbleLinear(SwitchedLinear):
         return self.dense_product(rows, weight).to(rows.dtype)
 
 
+def _many_rows_in_cpp(kernel: WideningLinear) -> None:
+    """Take the C++ product for many rows too, where it is the fastest."""
+    if many_rows_pay():
+        kernel.many_name = kernel.cpp_name
+
+
+@functools.cache
+def many_rows_pay() -> bool:
+    """Whether our product in fp32 for many rows is faster here than the library's; it is timed once."""
+    found = kernels()
+    if found is None or found.is_wide:
+        return False
+
+    def ours(weight: Tensor) -> Callable[[Tensor], Tensor]:
+        matrix = Matrix(weight.data_ptr(), None, None, *weight.shape, _HALVES)
+        return lambda rows: _multiplied(matrix, rows, many=True)
+
+    def candidates() -> list[Timed]:
+        weight = torch.ones(widening.SIDE, widening.SIDE, dtype=torch.bfloat16)
+        return [Timed(product, product) for product in (VectorLinear(weight, None).many_rows, ours(weight))]
+
+    example = torch.ones(widening.ROWS, widening.SIDE, dtype=torch.bfloat16)
+    choices = KernelChoices(torch.device("cpu"))
+    chosen = choices.fastest("many rows by the library or in C++", candidates, example)
+    choices.save()
+    return bool(chosen)
+
+
 #: Those whose matrix lies in tiles.
 TiledLinear = NativeRoundedLinear | NativeNibbleLinear
+#: Those whose weights are widened for many rows.
+WideningLinear = NativeHalfLinear | NativeByteLinear | NativeGroupedByteLinear | NativeNibbleLinear
 #: Kernels by which a whole step can run in C++.
-NativeLinear = NativeHalfLinear | NativeByteLinear | NativeGroupedByteLinear | TiledLinear
+NativeLinear = WideningLinear | NativeRoundedLinear
 
 
 def takes(numbers: Tensor, *, tiled: bool) -> bool:

@@ -10,7 +10,7 @@ from core.errors import RecordError
 from core.lab import sweep_record
 from core.lab.host import cpu_name
 from core.lab.sweep_record import SweepRecord
-from core.storage import lasting_folder, write_atomically
+from core.storage import lasting_folder
 
 _NAME: Final = "this-server.json"
 
@@ -21,8 +21,7 @@ def publish(record: SweepRecord) -> str:
     if problem:
         return f"A sweep that is shown to all visitors must be whole and quiet; {problem}"
     try:
-        text = sweep_record.dumps(record)
-        write_atomically(_path(), lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        sweep_record.save(record, _path())
     except RecordError as error:
         return str(error)
     except OSError as error:

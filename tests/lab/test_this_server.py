@@ -92,7 +92,7 @@ def test_no_room_is_a_sentence(monkeypatch: pytest.MonkeyPatch, folder: Path) ->
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(this_server, "write_atomically", full)
+    monkeypatch.setattr("core.lab.record_file.write_atomically", full)
     said = this_server.publish(sweep())
     assert said.startswith(str(folder))
     assert "could not be written (No space left on device)" in said

@@ -9,6 +9,7 @@ from core.lab.experiment import SWEEP
 from core.lab.sweep_record import SweepRecord
 from core.ui import prose
 from core.ui.lab import runs
+from core.ui.lab.sweep import server
 from core.ui.plain import plain
 from core.ui.predictions import sweeps
 from core.ui.scenario import record as scenario
@@ -21,11 +22,18 @@ def show() -> None:
     if made:
         _draw(made[-1])
         return
+    if server.draw(sweeps.draw, "predictions_server"):
+        _lab_link()
+        return
     prose.paragraph(
         "No sweep has been made in this visit yet. A sweep predicts many runs of the engine, then does them, "
         "on whatever machine the app runs on. Nothing that it measures is used for its predictions. "
         "python -m core bench makes one, too."
     )
+    _lab_link()
+
+
+def _lab_link() -> None:
     st.page_link(
         "pages/lab.py",
         label="Predict and run in the engine lab",

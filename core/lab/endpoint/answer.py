@@ -38,6 +38,7 @@ class Answer:
     Attributes:
         limit: tokens asked for.
         pieces_s: when each part came. last_s: when the last part, or the reason of the end, came.
+        is_ended: whether the server said that it is whole: a reason of the end, or ``[DONE]``.
     """
 
     limit: int
@@ -46,6 +47,7 @@ class Answer:
     written: int | None = None
     read: int | None = None
     cached: int | None = None
+    is_ended: bool = False
 
     @property
     def is_too_long(self) -> bool:
@@ -58,6 +60,7 @@ class Answer:
             self.pieces_s.append(now_s)
         if piece.is_text or piece.is_end:
             self.last_s = now_s
+        self.is_ended = self.is_ended or piece.is_end
         self.written = self.written if piece.written is None else piece.written
         self.read = self.read if piece.read is None else piece.read
         self.cached = self.cached if piece.cached is None else piece.cached

@@ -30,6 +30,8 @@ _LARGEST_ANSWER: Final = 500_000
 _LARGEST_LIST: Final = 2_000_000
 _MOST_MODELS: Final = 2_000
 _LONGEST_NAME: Final = 300
+#: Keys of fewer characters are stand-ins such as EMPTY, which servers without keys are given.
+_SECRET: Final = 12
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -97,7 +99,7 @@ class EndpointClient:
                 asyncio.timeout(self._request.silence_s),
                 self._http.stream("GET", f"{self._request.base}/models") as response,
             ):
-                self.server = plain_text(response.headers.get("server", ""), 80)
+                self.server = self._shown(response.headers.get("server", ""), 80)
                 if response.status_code in {404, 405, 501}:
                     return None
                 await self._check_status(response)
@@ -128,6 +130,8 @@ class EndpointClient:
             raise EndpointError(sentences.failure(problem, self._request)) from None
         if not answer.pieces_s:
             raise EndpointError(sentences.empty(self._request))
+        if not answer.is_ended:  # cut short where HTTP cannot tell: the end of the connection is the end
+            raise EndpointError(sentences.unended(self._request))
         return answer
 
     def _payload(self, prompt: str, model: str, output_tokens: int) -> tuple[str, dict[str, Any]]:
@@ -149,7 +153,7 @@ class EndpointClient:
         address, body = payload
         async with self._http.stream("POST", address, json=body) as response:
             await self._check_status(response)
-            kind = response.headers.get("content-type", "")
+            kind = self._shown(response.headers.get("content-type", ""), 80)
             if not kind.lower().startswith("text/event-stream"):
                 raise EndpointError(sentences.not_a_stream(kind.lower(), self._request))
             self._bound(response, _LARGEST_ANSWER + _PIECE_BYTES * answer.limit)
@@ -157,6 +161,7 @@ class EndpointClient:
             async for event in httpx2.EventSource(response, _LARGEST_EVENT):
                 now = time.perf_counter() - start
                 if event.data.strip() == "[DONE]":
+                    answer.is_ended = True
                     return
                 answer.take(self._piece(event.data), now)
                 if answer.is_too_long:
@@ -180,7 +185,7 @@ class EndpointClient:
             return
         said, location = "", ""
         if 300 <= code < 400:
-            target = httpx2.URL(response.headers.get("location", "")).host
+            target = _host_of(self._shown(response.headers.get("location", ""), 2_000))
             location = f" ({plain_text(target, 80)})" if target else ""
         elif "json" in response.headers.get("content-type", ""):
             said = sentences.quoted(_message(await self._body(response, _LARGEST_EVENT)), self._key)
@@ -191,9 +196,11 @@ class EndpointClient:
         return await response.aread()
 
     def _bound(self, response: httpx2.Response, limit: int) -> None:
-        coding = response.headers.get("content-encoding", "identity").lower()
-        if coding != "identity":  # a few bytes could unfold into very many
-            raise EndpointError(sentences.not_a_stream(f"{coding} compression", self._request))
+        coding = response.headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":  # a few bytes could unfold into very many
+            raise EndpointError(
+                sentences.not_a_stream(f"{self._shown(coding, 60)} compression", self._request)
+            )
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Bounded(response.stream, limit, self._request)
 
@@ -206,7 +213,12 @@ class EndpointClient:
                 raise EndpointError(sentences.not_a_stream("text/html", self._request)) from None
             short = sentences.quoted(body[:400].decode("utf-8", "replace"), self._key)[:60]
             raise EndpointError(sentences.malformed_list(short, self._request)) from None
-        return tuple(dict.fromkeys(plain_text(str(name), _LONGEST_NAME) for name in names))
+        return tuple(dict.fromkeys(self._shown(str(name), _LONGEST_NAME) for name in names))
+
+    def _shown(self, text: str, longest: int) -> str:
+        """What a server calls something, as it may be shown and kept."""
+        is_secret = len(self._key) >= _SECRET  # a shorter one may well be a part of a model's name
+        return plain_text(text.replace(self._key, "[key]") if is_secret else text, longest)
 
 
 def _authorities() -> ssl.SSLContext:
@@ -218,6 +230,14 @@ def _authorities() -> ssl.SSLContext:
             "SSL_CERT_FILE must name a file of certificates that can be read; the one it names cannot be "
             f"({plain_text(problem.strerror or str(problem), 80)}). Correct it, or unset it."
         ) from None
+
+
+def _host_of(location: str) -> str:
+    """The host that a redirect names; empty where it names none that can be."""
+    try:
+        return httpx2.URL(location).host
+    except httpx2.InvalidURL:
+        return ""
 
 
 def _message(body: bytes) -> str:

@@ -153,6 +153,14 @@ def empty(request: EndpointRequest) -> str:
     )
 
 
+def unended(request: EndpointRequest) -> str:
+    """A stream that stops without its end."""
+    return (
+        f"An answer must end with a reason or [DONE]; {request.host} closed the connection before. Look at "
+        "the server's log, and at what stands between: a proxy may allow too little time."
+    )
+
+
 def wrong_model(name: str, known: tuple[str, ...], request: EndpointRequest) -> str:
     """A model that a server does not list."""
     if len(known) > _NAMED:

@@ -151,7 +151,7 @@ def test_a_bad_list_of_models_is_one_sentence(behaviour: Behaviour, words: str) 
 @pytest.mark.parametrize("charset", ["hex", "rot13", "utf-16", "idna", "undefined", "bogus"])
 def test_events_are_read_as_utf_8_whatever_is_named(charset: str) -> None:
     piece = '{"choices": [{"text": "\u00fc", "finish_reason": null}]}'
-    with stand_in(events(piece, kind=f"text/event-stream; charset={charset}")) as it:
+    with stand_in(events(piece, "[DONE]", kind=f"text/event-stream; charset={charset}")) as it:
         record = asyncio.run(measure(replace(REQUEST, url=it.url)))
     assert record.answered == 2
 

@@ -42,10 +42,10 @@ UNITS: Final[dict[str, tuple[str, float]]] = {
     "FLOP/B": ("FLOPs a byte", 1),
     "×": ("a factor", 1),
     "%": ("a share", 0.01),
-    "tokens": ("a count", 1),
-    "M": ("a count", 1e6),
-    "G": ("a count", 1e9),
-    "": ("a count", 1),
+    "tokens": ("a number", 1),
+    "M": ("a number", 1e6),
+    "G": ("a number", 1e9),
+    "": ("a number", 1),
 }
 
 

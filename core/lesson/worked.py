@@ -76,7 +76,8 @@ def _program(formula: WorkedFormula, symbols: tuple[WorkedSymbol, ...], result: 
     lines = [
         _assignment(symbol, worked.amount) for symbol, worked in zip(formula.symbols, symbols, strict=True)
     ]
-    return "\n".join((*lines, formula.python, f"print(result)  # {formula.name}, {result.unit or 'a count'}"))
+    unit = result.unit or "a number without a unit"
+    return "\n".join((*lines, formula.python, f"print(result)  # {formula.name}, {unit}"))
 
 
 def _assignment(symbol: Symbol, amount: Amount) -> str:

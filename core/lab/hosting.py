@@ -56,6 +56,9 @@ def _is_local_name(host: str) -> bool:
 
 def _is_loopback(address: str) -> bool:
     try:
-        return ipaddress.ip_address(address).is_loopback
+        found = ipaddress.ip_address(address)
     except ValueError:
         return False
+    # A socket for both versions of IP writes 127.0.0.1 as ::ffff:127.0.0.1.
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback

@@ -24,6 +24,7 @@ def test_a_host_says_so(monkeypatch: pytest.MonkeyPatch, value: str | None, host
     [
         ("127.0.0.1", {"host": "localhost:8501"}),
         ("127.0.0.1", {"HOST": "127.0.0.1"}),
+        ("::ffff:127.0.0.1", {"host": "127.0.0.1:8501"}),
         ("::1", {"Host": "[::1]:8501", "Origin": "http://[::1]:8501"}),
     ],
 )
@@ -35,6 +36,7 @@ def test_a_browser_on_this_computer(address: str, headers: dict[str, str]) -> No
     ("address", "headers"),
     [
         ("192.168.1.7", {"host": "localhost:8501"}),
+        ("::ffff:192.168.1.7", {"host": "localhost:8501"}),
         ("", {"host": "localhost:8501"}),
         ("unknown", {"host": "localhost:8501"}),
         ("127.0.0.1", {}),

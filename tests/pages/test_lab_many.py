@@ -56,6 +56,7 @@ def test_a_server_of_ones_own_is_offered_only_to_who_may(
     app = open_app(part="own")
     assert "Your own server" not in app.segmented_control(key="lab_part").options
     assert app.text_area(key="lab_prompt"), "the first part stands in"
+    assert "from your own computer only" in words(app), "and a sentence says why"
     monkeypatch.setattr(endpoint, "is_allowed", lambda: True)
     app = open_app(part="own")
     assert "Your own server" in app.segmented_control(key="lab_part").options

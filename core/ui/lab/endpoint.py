@@ -53,10 +53,15 @@ def is_allowed() -> bool:
 def show() -> None:
     """Draw the part: controls, where it stands, and the figures."""
     if not is_allowed():
-        st.markdown(_ELSEWHERE)
-        st.code(_COMMAND, language=None, wrap_lines=True)
+        show_elsewhere()
         return
     st.fragment(_part, key="endpoint", run_every=_LOOK_S if _run() else None)()
+
+
+def show_elsewhere() -> None:
+    """Say where a server of one's own is measured, to a visitor who may not have it done here."""
+    st.markdown(_ELSEWHERE)
+    st.code(_COMMAND, language=None, wrap_lines=True)
 
 
 def _run() -> Run | None:

@@ -87,7 +87,10 @@ _PARTS: Final[Mapping[str, Part]] = {
 def show(lab: Lab, visits: Visits) -> None:
     """Draw the row and the part that the address names."""
     reattaching.take_up(visits)
-    part = _chosen({name: part for name, part in _PARTS.items() if part.is_offered()})
+    offered = {name: part for name, part in _PARTS.items() if part.is_offered()}
+    part = _chosen(offered)
+    if st.query_params.get(PARAMETER) in _PARTS.keys() - offered.keys():
+        endpoint.show_elsewhere()
     st.markdown(part.words)
     st.fragment(reattaching.ask, key="lab_visit")(lab, visits)
     part.show(lab, visits)

@@ -39,6 +39,8 @@ _MANY: Final = 4
 _LEAST: Final = "min-width:3.4rem;"
 #: The first column names the row, often in several words.
 _LEAST_NAME: Final = "min-width:7.5rem;"
+#: The longest word of a row's name that keeps a narrow column from breaking it.
+_WORD: Final = 14
 _ROW: Final = "border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)"
 
 
@@ -100,6 +102,8 @@ def _cells(row: Sequence[Cell], sides: Sequence[str]) -> str:
         f'style="{_CELL};{_kept_whole(cell)}text-align:{side}"{_exact(cell)}>{escape(written(cell))}'
         for cell, side in zip(row, sides, strict=True)
     ]
+    if max(map(len, written(row[0]).split()), default=0) <= _WORD:
+        first = first.replace("overflow-wrap:anywhere", "overflow-wrap:normal", 1)
     return f'<th scope="row" {first}</th>' + "".join(f"<td {other}</td>" for other in others)
 
 

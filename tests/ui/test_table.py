@@ -36,6 +36,14 @@ def test_a_table_can_be_reached_by_the_keyboard() -> None:
     assert '<div role="region" tabindex="0"' in markup(("a",), [(1,)], "label")
 
 
+def test_a_short_word_that_names_a_row_is_never_broken() -> None:
+    assert "overflow-wrap:normal" in markup(("a",), [("calibrated",)], "label").split("<tbody>")[1]
+    assert (
+        "overflow-wrap:anywhere"
+        in markup(("a",), [("experiments/a_long_name.json",)], "label").split("<tbody>")[1]
+    )
+
+
 def test_blank_cells_are_empty_in_files() -> None:
     rows = [("a", Blank.DOES_NOT_APPLY, Blank.NOT_YET)]
     assert to_csv(("x", "y", "z"), rows).endswith("a,,\n")

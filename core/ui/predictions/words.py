@@ -57,7 +57,7 @@ def row_words(judged: JudgedRun) -> str:
     run = judged.run
     chips = f"{run.devices} × " if run.devices > 1 else ""
     batch = "as many as fit" if run.batch is None else f"batch {run.batch:,.0f}"
-    bits = f"{significant(run.weight_bits, 2)}-bit weights"
+    bits = f"{run.weight_bits:.2g}-bit weights"
     return (
         f"{run.model.name} on {chips}{run.chip.name}, {run.engine.name}, {bits}, {batch}, "
         f"{metric_words(run.metric)}"

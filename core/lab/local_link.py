@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,10 @@ class LocalLink:
             source="a full calibration of this computer",
             date=self.measured_at[:10],
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain object (lists, not tuples)."""
+        return {**asdict(self), "samples": [asdict(sample) for sample in self.samples]}
 
     @classmethod
     def from_reader(cls, reader: Reader) -> LocalLink:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from core.analytic.split_record import SplitRecord
 from core.lab.checked_json import Reader, utc_time
+from core.lab.local_link import LocalLink
 from core.lab.record_parts import HostRecord
 from core.lab.split_record import split_from_json, split_to_json
 from core.lab.split_request import SplitRequest
@@ -22,6 +23,8 @@ class SplitTrial:
         created_at: ISO time, UTC. host: the machine. request: what was asked for.
         model_name: in words. split: what came of it.
         noisy: why the times are not to be trusted; empty on a quiet host.
+        link: what processes of the machine exchange, as a full calibration knew before the run; None where
+            none did.
     """
 
     created_at: str
@@ -30,6 +33,7 @@ class SplitTrial:
     model_name: str
     split: SplitRecord
     noisy: tuple[str, ...] = ()
+    link: LocalLink | None = None
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict for a pipe or a file."""
@@ -40,6 +44,7 @@ class SplitTrial:
             "model_name": self.model_name,
             "split": split_to_json(self.split),
             "noisy": list(self.noisy),
+            "link": None if self.link is None else self.link.to_json(),
         }
 
     @classmethod
@@ -61,4 +66,5 @@ class SplitTrial:
             model_name=reader.text("model_name"),
             split=split,
             noisy=reader.texts("noisy"),
+            link=LocalLink.from_reader(reader.inner("link")) if reader.data.get("link") else None,
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from core.analytic.collectives import Collective, CollectiveKind, fastest_s
 from core.analytic.split_record import CollectiveRecord, SplitRecord
+from core.lab.local_link import LocalLink
 from core.lab.split_request import SplitRequest
 from core.lesson.amount import Value
 from core.lesson.measures import Checked
@@ -25,6 +27,13 @@ _NAMES: Final[dict[str, str]] = {
     "stage_send": "sent to the next stage",
     "stage_receive": "received from the stage before",
     "tokens_told": "the chosen token, told to all",
+}
+#: What is predicted, and as what.
+_KINDS: Final[dict[str, CollectiveKind]] = {
+    "embedding_all_reduce": "all_reduce",
+    "attention_all_reduce": "all_reduce",
+    "mlp_all_reduce": "all_reduce",
+    "logits_gather": "all_gather",
 }
 
 
@@ -62,6 +71,18 @@ def exchange_name(collective: CollectiveRecord, record: SplitRecord) -> str:
     """An exchange in words, with its stage where there are several."""
     name = _NAMES.get(collective.name, collective.name.replace("_", " "))
     return name if record.pp == 1 else f"stage {collective.stage + 1}: {name}"
+
+
+def predicted_s(collective: CollectiveRecord, link: LocalLink) -> float | None:
+    """Seconds of an exchange with a message of average size; None for what no calibration times.
+
+    The processes are taken to be there at the same moment, and to wait for nothing but the exchange.
+    """
+    kind = _KINDS.get(collective.name)
+    if kind is None or not collective.count:
+        return None
+    message = collective.message_bytes / collective.count
+    return float(fastest_s(Collective(kind, collective.ranks), message, link.speed))
 
 
 def cost_words(record: SplitRecord) -> str:

@@ -6,12 +6,22 @@ from typing import Any
 
 import pytest
 
+from core.analytic.collectives import LinkSpeed
 from core.errors import FormatError, RecordError, RequestError
 from core.lab.experiment import KINDS
 from core.lab.split_request import KIND, SplitRequest
 from core.lab.split_trial import SplitTrial
-from core.lesson.split_trial import WAYS, cost_words, exchange_name, request_of, same_text, same_traffic
+from core.lesson.split_trial import (
+    WAYS,
+    cost_words,
+    exchange_name,
+    predicted_s,
+    request_of,
+    same_text,
+    same_traffic,
+)
 from tests.lab.split_example import split_trial
+from tests.lab.test_local_link import fitted, following
 
 REQUEST = SplitRequest()
 
@@ -55,6 +65,20 @@ def test_a_record_comes_back_and_a_changed_one_is_refused(request_: SplitRequest
     ):
         with pytest.raises(RecordError):
             SplitTrial.from_json(changed)
+
+
+def test_an_exchange_is_predicted_by_the_link_that_was_known_before() -> None:
+    link = fitted(following(LinkSpeed(2e9, 80e-6), 2))
+    trial = split_trial(REQUEST, link=link)
+    assert SplitTrial.from_json(trial.to_json()) == trial
+    former = {name: value for name, value in trial.to_json().items() if name != "link"}
+    assert SplitTrial.from_json(former).link is None
+    found = {each.name: predicted_s(each, link) for each in trial.split.collectives}
+    # One process of three hands two others 6,912 bytes at once, or a third of 196,608 bytes twice.
+    assert found["mlp_all_reduce"] == pytest.approx(80e-6 + 2 * 6912 / 2e9, rel=1e-6)
+    assert found["logits_gather"] == pytest.approx(80e-6 + 2 / 3 * 196_608 / 2e9, rel=1e-6)
+    piped = split_trial(SplitRequest(tp=1, pp=3)).split
+    assert {predicted_s(each, link) for each in piped.collectives} == {None}
 
 
 def test_the_page_says_whether_the_parts_add_up() -> None:

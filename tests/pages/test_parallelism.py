@@ -3,9 +3,11 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analytic.collectives import LinkSpeed
 from core.catalog.scenario import Scenario
 from core.lab.split_request import SplitRequest
 from tests.lab.split_example import split_trial
+from tests.lab.test_local_link import fitted, following
 from tests.pages.conftest import Open, component_data, settled, state, tables, words
 from tests.pages.fake_lab import FakeLab
 
@@ -96,6 +98,20 @@ def test_a_split_run_is_drawn_with_its_exchanges_beside_the_arithmetic(open_app:
     assert "3 processes wrote the same 2 tokens as one" in words(app)
     rows = {row[0]: row for row in tables(app)[0]}
     assert rows["sums after attention"][1:4] == ["60", "414,720", "414,720"]
+
+
+def test_an_exchange_stands_beside_its_prediction_where_a_link_was_measured(
+    open_app: Open, lab: FakeLab
+) -> None:
+    app = open_app("parallelism")
+    settled(app.button(key="parallelism_run").click().run())
+    trial = split_trial(SplitRequest(), link=fitted(following(LinkSpeed(2e9, 80e-6), 2)))
+    lab.finish_experiment("cpu-0", trial.to_json())
+    app.session_state["parallelism_times"] = True
+    settled(app.run())
+    (found,) = [rows for rows in tables(app) if "median, ms" in str(rows)]
+    assert {row[0]: row[-1] for row in found}["sums after the MLP"] == "0.0869"
+    assert "80.0 µs and 2.00 GB/s one way" in words(app)
 
 
 def test_another_way_to_split_is_another_experiment_and_stands_in_the_link(

@@ -10,7 +10,9 @@ from core.engine.parallel.launch import launch
 from core.engine.parallel.rank import Job, Report
 from core.engine.parallel.split import compare, make_job
 from core.errors import JobError
+from core.lab import calibration_file
 from core.lab.host import LoadProbe
+from core.lab.local_link import LocalLink
 from core.lab.split_request import SplitRequest
 from core.lab.split_trial import SplitTrial
 from core.lab.worker.engines import EngineShelf, Wanted
@@ -40,6 +42,7 @@ def split(context: JobContext, payload: dict[str, Any], shelf: EngineShelf) -> d
         max_tokens=request.max_tokens,
         end_tokens=frozenset(),  # both texts have the length that was asked for
     )
+    link = _link(job)  # known before the run that it predicts
     context.report("writing in one process")
     load = LoadProbe()
     record = compare(engine, job, partial(_several, context))
@@ -50,7 +53,16 @@ def split(context: JobContext, payload: dict[str, Any], shelf: EngineShelf) -> d
         model_name=engine.spec.name,
         split=record,
         noisy=tuple(load.stop().reasons()),
+        link=link,
     ).to_json()
+
+
+def _link(job: Job) -> LocalLink | None:
+    """What processes of this machine exchange, where a full calibration timed it."""
+    if job.device != "cpu":
+        return None
+    stored = calibration_file.load(calibration_file.fingerprint(job.device, ""))
+    return stored.calibration.link if stored.calibration else None
 
 
 def _several(context: JobContext, job: Job) -> list[Report]:

@@ -9,15 +9,24 @@ import streamlit as st
 
 from core.analytic.split_record import CollectiveRecord, SplitRecord
 from core.errors import UserError
+from core.lab.local_link import LocalLink
 from core.lab.split_trial import SplitTrial
 from core.lesson.lesson import Lesson
-from core.lesson.split_trial import cost_words, exchange_name, request_of, same_text, same_traffic
+from core.lesson.split_trial import (
+    cost_words,
+    exchange_name,
+    predicted_s,
+    request_of,
+    same_text,
+    same_traffic,
+)
 from core.ui import export, print_view, table
 from core.ui.lab import experiment, files
 from core.ui.lab.experiment import Notes
 from core.ui.lesson import link, measured_beat, recorded, trial
 from core.ui.plain import plain
 from core.ui.table import Blank, Cell
+from core.units import format_gb, format_seconds
 
 _MS: Final = 1e3
 _COUNTS: Final = ("exchange", "times", "bytes", "predicted")
@@ -61,7 +70,8 @@ def _noise(result: dict[str, Any]) -> str:
 
 
 def _result(lesson: Lesson, result: dict[str, Any]) -> None:
-    record = SplitTrial.from_json(result).split
+    made = SplitTrial.from_json(result)
+    record = made.split
     trial.check("The sum of the parts is the whole", same_text(record))
     trial.check("Counted as predicted", same_traffic(record))
     export.show_table(
@@ -80,10 +90,33 @@ def _result(lesson: Lesson, result: dict[str, Any]) -> None:
     part = print_view.fold("What one exchange takes, and the text", key=f"{lesson.id}_times")
     if part.open:
         with part.place:
-            times = [_times(each, record) for each in record.collectives]
-            table.show(_TIMES, times, "What one exchange takes")
-            st.caption("A time holds the waiting for the other processes.")
+            _one_exchange(made)
             st.markdown(plain(record.text) or "The model wrote nothing.")
+
+
+def _one_exchange(made: SplitTrial) -> None:
+    """The time of one exchange, beside its prediction where a calibration knew the link before the run."""
+    record, link = made.split, made.link
+    times = [_times(each, record) for each in record.collectives]
+    said = "A time holds the waiting for the other processes."
+    if link is None:
+        table.show(_TIMES, times, "What one exchange takes")
+        st.caption(f"{said} A full calibration in the Engine lab gives a prediction for the next run.")
+        return
+    rows = [(*row, _predicted(each, link)) for row, each in zip(times, record.collectives, strict=True)]
+    table.show((*_TIMES, "predicted, ms"), rows, "What one exchange takes")
+    st.caption(
+        plain(
+            f"{said} The prediction is of the exchange alone, from a calibration between {link.ranks} "
+            f"processes, {files.clock(link.measured_at)}: {format_seconds(link.latency_s)} and "
+            f"{format_gb(link.bytes_per_s)}/s one way."
+        )
+    )
+
+
+def _predicted(collective: CollectiveRecord, link: LocalLink) -> Cell:
+    seconds = predicted_s(collective, link)
+    return Blank.DOES_NOT_APPLY if seconds is None else seconds * _MS
 
 
 def _counts(collective: CollectiveRecord, record: SplitRecord) -> tuple[Cell, ...]:

@@ -53,6 +53,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--publish", action="store_true", help="show the sweep to all visitors of this host's app"
     )
     parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with the sweep of this record")
+    parser.epilog = (
+        "A sweep runs many settings one after another; one combination of them is a cell. A cell is disturbed "
+        "where other programs used the processors, the machine's pace changed, or repeated steps scattered; "
+        "no verdict is drawn from it."
+    )
 
 
 def run(args: Namespace) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class _Look:
 LOOKS: Final[dict[State, _Look]] = {
     "nothing": _Look("Nothing measured yet", "○", "#7b828d", "dashed"),
     "starting": _Look("Getting ready", "◔", "#7b828d", "dotted"),
-    "queued": _Look("Waiting", "⏳", "#4a7fd6", "dotted"),
+    "queued": _Look("Waiting", "◷", "#4a7fd6", "dotted"),
     "measuring": _Look("Measuring", "▶", "#4a7fd6", "solid"),
     "measured": _Look("Measured here", "✔", "#1f9467", "solid"),
     "noisy": _Look("Measured here, but noisy", "≈", "#b97510", "double"),

@@ -463,10 +463,10 @@ def test_a_long_phase_says_how_long_it_takes(
     monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     lab.now = ready(state="warming", phase="calibrating", fraction=0.25)
     app = open_app()
-    assert "goes on" not in words(app)
+    assert "so far" not in words(app)
     clock[0] += 30
     settled(app.run())
-    assert "That goes on for 30 s, and about 90 s more." in words(app)
+    assert "It has taken 30 s so far, and needs about 90 s more." in words(app)
 
 
 # Records

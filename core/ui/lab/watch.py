@@ -154,10 +154,10 @@ def so_far(what: tuple[str, str], fraction: float | None) -> str:
     passed_s = time.monotonic() - known[1]
     if passed_s < _SOON_S:
         return ""
-    said = f"That goes on for {passed_s:,.0f} s"
+    said = f"It has taken {passed_s:,.0f} s so far"
     if fraction is None or fraction < _ENOUGH:
-        return f"{said} so far."
-    return f"{said}, and about {max(passed_s * (1 / fraction - 1), 1.0):,.0f} s more."
+        return f"{said}."
+    return f"{said}, and needs about {max(passed_s * (1 / fraction - 1), 1.0):,.0f} s more."
 
 
 def _place(snapshot: JobSnapshot) -> str:

@@ -28,7 +28,7 @@ def show() -> None:
     prose.paragraph(
         "No sweep has been made in this visit yet. A sweep predicts many runs of the engine, then does them, "
         "on whatever machine the app runs on. Nothing that it measures is used for its predictions. "
-        "python -m core bench makes one, too."
+        "On the command line, python -m core bench makes one."
     )
     _lab_link()
 

@@ -32,11 +32,11 @@ _FEWEST_REPEATS: Final = 2
 _LOST_IN_A_ROW: Final = 2
 #: More than the caches of most processors hold.
 _OTHER_BYTES: Final = 64 * MIB
-_VERSION: Final = 6
-#: A product that takes so many times as long as the fastest is not timed again; at first, when products
-#: are still being prepared, more is forgiven.
+_VERSION: Final = 7
+#: A product that twice took so many times as long as the fastest is not timed again. Once is not enough on a
+#: busy host, unless it took long.
 _HOPELESS: Final = 3.0
-_HOPELESS_AT_FIRST: Final = 10.0
+_LONG_S: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def best_times_s(candidates: Sequence[Timed], rows: Tensor, device: torch.device
 
     The products take turns, so that a busy moment does not decide between them. Before each, something else
     is read that fills the caches, since a model's own matrices do not fit into them. One that is hopelessly
-    slow keeps its first time; where one alone is left, no more is to be learned.
+    slow is left out of later turns; where one alone is left, no more is to be learned.
     """
     other = torch.zeros(_OTHER_BYTES, dtype=torch.uint8, device=device).view(torch.float32)
     best_s = [math.inf] * len(candidates)
@@ -148,13 +148,12 @@ def best_times_s(candidates: Sequence[Timed], rows: Tensor, device: torch.device
             other.sum()
             _time_s(candidates[index].small, rows, device)
             times_s[index] = _time_s(candidates[index].product, rows, device)
-        limit_s = min(times_s.values()) * (_HOPELESS if turn else _HOPELESS_AT_FIRST)
         for index, seconds in times_s.items():
-            if turn or seconds > limit_s:  # the first turn chooses primitives and makes room
-                best_s[index] = min(best_s[index], seconds)
-        left = [index for index in left if times_s[index] <= limit_s]
-    for index in left:  # alone after the first turn, which did not count
-        best_s[index] = min(best_s[index], times_s[index])
+            # The first turn chooses primitives and makes room: it is forgotten, unless it is the only one.
+            best_s[index] = seconds if turn == 1 and seconds < math.inf else min(best_s[index], seconds)
+        limit_s = _HOPELESS * min(best_s)
+        is_early = turn < _FEWEST_REPEATS
+        left = [i for i in left if best_s[i] <= limit_s or (is_early and best_s[i] <= _LONG_S)]
     return best_s
 
 

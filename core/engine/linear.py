@@ -163,11 +163,11 @@ def _fastest(
 ) -> Build[Matrix]:
     """The way of packing whose product with a single row is fastest here.
 
-    Ours without a question where the processor has an instruction for it, and for matrices so small that only
-    calls would be timed: a whole step in one call needs ours, and timing one product does not show that.
+    Ours without a question where it is written for the processor's instructions, and for matrices so small
+    that only calls would be timed: a step in one call needs ours, which timing one product does not show.
     """
     ours = getattr(builds[0], "__module__", "") == native_products.__name__
-    sure = ours and (native_products.is_wide() or _numbers(matrix).numel() < _WORTH_TIMING)
+    sure = ours and (native_products.is_suited() or _numbers(matrix).numel() < _WORTH_TIMING)
     if len(builds) == 1 or sure:
         return builds[0]
 

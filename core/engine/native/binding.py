@@ -34,6 +34,7 @@ class Kernels:
     run_step: Callable[..., None]
     step_parts: Callable[[int], int]
     is_wide: bool  # the processor has one instruction for each of the products
+    is_suited: bool  # that, or the products are written for its registers
     rms_norm: Callable[..., None]
     turn: Callable[..., None]
     attend: Mapping[tuple[torch.dtype, torch.dtype], Callable[..., None]]  # by formats of query and cache
@@ -97,5 +98,6 @@ def _bound(library: ctypes.CDLL) -> Kernels:
     for function in (*plain, *attend.values()):
         function.restype = None
     multiply, multiply_many, run_step, norm, rotate = plain
-    wide = bool(library.is_wide())
-    return Kernels(multiply, multiply_many, run_step, library.step_parts, wide, norm, rotate, attend)
+    suits = library.suits()
+    step = run_step, library.step_parts
+    return Kernels(multiply, multiply_many, *step, suits > 1, suits > 0, norm, rotate, attend)

@@ -376,9 +376,12 @@ extern "C" void run_step(const Model* model, const Step* step) {
     Worker(*model, *step, omp_get_thread_num(), omp_get_num_threads()).run();
 }
 
-// Whether this processor multiplies what products want in one instruction: then they need no timing.
-extern "C" int is_wide() {
+// How well the products suit this processor: 2 where it multiplies what they want in one instruction, 1 where they
+// are written for its registers. With either they need no timing.
+extern "C" int suits() {
 #if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
+    return 2;
+#elif defined(LANES_IN_PAIRS)
     return 1;
 #else
     return 0;

@@ -234,7 +234,7 @@ def takes(numbers: Tensor, *, tiled: bool) -> bool:
     return fits and numbers.device.type == "cpu" and numbers.is_contiguous() and kernels() is not None
 
 
-def is_wide() -> bool:
-    """Whether the processor has an instruction for each of our products: they are then the fastest."""
+def is_suited() -> bool:
+    """Whether our products are written for this processor's instructions: they are then the fastest."""
     found = kernels()
-    return found is not None and found.is_wide
+    return found is not None and found.is_suited

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.commands.output import check_writable
-from core.errors import JobError
+from core.errors import JobError, RequestError
 from core.lab import bench, sweep_record, this_server
 from core.lab.client import LabClient
 from core.lab.request import CACHES, DEVICES
@@ -54,8 +54,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with the sweep of this record")
     parser.epilog = (
-        "A sweep runs many settings one after another; one combination of them is a cell. A cell is disturbed "
-        "where other programs used the processors, the machine's pace changed, or repeated steps scattered; "
+        "A sweep runs many settings one after another; one combination of them is a cell. A cell is "
+        "disturbed where other programs used the processors, the machine's pace changed, or repeated steps scattered; "
         "no verdict is drawn from it."
     )
 
@@ -68,7 +68,7 @@ def run(args: Namespace) -> dict[str, Any]:
         RequestError, FormatError: the sweep cannot be.
         RecordError: a file cannot be read or written; found out before anything is measured.
     """
-    done = sweep_record.load(args.resume) if args.resume else None
+    done = _resumed(args) if args.resume else None
     request = done.request if done else _request(args)
     request.validate()
     if args.out:
@@ -86,6 +86,19 @@ def run(args: Namespace) -> dict[str, Any]:
         "rows": [bench.row_json(swept) for swept in record.cells],
         "summary": bench.summary(record.cells),
     }
+
+
+def _resumed(args: Namespace) -> SweepRecord:
+    """The sweep to go on with, whose settings are its own."""
+    options = {name: words[0] for name, words in (*_LISTS.items(), *_NUMBERS.items())}
+    given = [option for name, option in options.items() if getattr(args, name) is not None]
+    given += [f"--{name.replace('_', '-')}" for name in ("held_out", "quality") if getattr(args, name)]
+    if given:
+        raise RequestError(
+            f"--resume goes on with the settings of its file; {', '.join(given)} would change them. Leave "
+            "them out, or begin a new sweep without --resume."
+        )
+    return sweep_record.load(args.resume)
 
 
 def _request(args: Namespace) -> SweepRequest:

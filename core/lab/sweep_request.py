@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -19,6 +20,10 @@ MOST_BATCH: Final = 32
 MOST_PROMPT_TOKENS: Final = 8192
 MOST_NEW_TOKENS: Final = 128
 MOST_REPEATS: Final = 10
+#: Of what a browser can count.
+MOST_SEED: Final = 2**53 - 1
+#: Combinations that are looked at, a choice of which may be run; a file could ask for hundreds of millions.
+MOST_COMBINATIONS: Final = 20_000
 _WHAT: Final = "A sweep"
 #: Names of settings, and the type of each of their values.
 _LISTS: Final[dict[str, type]] = {
@@ -131,11 +136,17 @@ class SweepRequest:
             *(("prompts", tokens, 1, MOST_PROMPT_TOKENS) for tokens in self.prompts),
             ("new_tokens", self.new_tokens, 2, MOST_NEW_TOKENS),
             ("most", self.most, 0, MOST_CELLS),
-            ("seed", self.seed, 0, 2**63 - 1),
+            ("seed", self.seed, 0, MOST_SEED),
             ("repeats", self.repeats, 1, MOST_REPEATS),
             ("tries", self.tries, 1, MOST_REPEATS),
         ):
             _within(name, value, low, high)
+        combinations = math.prod(len(getattr(self, name)) for name in _LISTS)
+        if combinations > MOST_COMBINATIONS:
+            raise RequestError(
+                f"{_WHAT} may choose its cells among up to {MOST_COMBINATIONS:,} combinations; these "
+                f"settings have {combinations:,}. Name fewer values."
+            )
         count = len(self.cells())
         if not 1 <= count <= MOST_CELLS:
             raise RequestError(

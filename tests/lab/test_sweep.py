@@ -46,6 +46,8 @@ def test_cells_are_all_combinations_that_fit_and_a_choice_of_them_is_seeded() ->
         ({"new_tokens": 1}, "new_tokens must be from 2 to"),
         ({"most": -1}, "most must be from 0"),
         ({"prompts": tuple(range(1, 400))}, "may have 1 to 256 cells"),
+        ({"prompts": tuple(range(1, 8192)), "batches": tuple(range(1, 33))}, "have 262,112. Name fewer"),
+        ({"seed": 2**63}, "seed must be from 0 to"),
         ({"batches": (32,), "prompts": (2048,)}, "these settings give 0"),
     ],
 )

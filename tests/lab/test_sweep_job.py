@@ -1,6 +1,7 @@
 """A sweep on the real engine, a tiny one: what is streamed, what is left, and where it goes on."""
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -10,9 +11,10 @@ import pytest
 import torch
 
 from core.engine.engine import Engine
+from core.engine.quality.evaluate import Reference
 from core.errors import CheckpointError, RequestError
 from core.lab.calibration import Calibration
-from core.lab.sweep_cell import METRICS, SweptCell
+from core.lab.sweep_cell import METRICS, CellQuality, SweptCell
 from core.lab.sweep_parts import gathered
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import Cell, SweepRequest
@@ -20,8 +22,10 @@ from core.lab.worker import sweep_job, swept
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.loop import JobContext, StopRequestedError
+from core.lab.worker.machine_info import host_record
 from core.lab.worker.sweep_job import Place, sweep
 from core.lab.worker.swept import run_once
+from tests.lab import sweep_example
 from tests.lab.examples import calibration
 
 pytestmark = pytest.mark.torch
@@ -154,6 +158,34 @@ def test_a_record_of_another_sweep_is_refused(memory: MemoryProbe) -> None:
     record, _ = do(place(memory), {"request": replace(REQUEST, prompts=(8,)).to_json()})
     with pytest.raises(RequestError, match="settings that it began with"):
         do(place(memory), {"request": REQUEST.to_json(), "record": record.to_json()})
+
+
+def test_a_sweep_of_another_machine_is_not_gone_on_with(memory: MemoryProbe) -> None:
+    """Its record names one machine: these cells would stand under that name."""
+    record, _ = do(place(memory), {"request": replace(REQUEST, prompts=(8,), batches=(1,)).to_json()})
+    elsewhere = replace(record, cells=(), host=replace(record.host, cpu="Another processor"))
+    payload = {"request": record.request.to_json(), "record": elsewhere.to_json()}
+    with pytest.raises(RequestError, match="machine that it began on, Another processor; this is"):
+        do(place(memory), payload)
+
+
+def test_judging_ends_with_its_time_too_and_goes_on_from_there(
+    memory: MemoryProbe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each job judges a pair or more, so that many pairs never take longer than a job may."""
+    found = CellQuality(kl=0.0, agreement=1.0, perplexity=9.0, tokens=1)
+    monkeypatch.setattr(Reference, "read", lambda *_: None)
+    monkeypatch.setattr(sweep_job, "evaluate", lambda *_: found)
+    monkeypatch.setattr(sweep_job, "windows", lambda *_: [[1, 2]])
+    asked = replace(REQUEST, prompts=(8,), batches=(1,), kv=("bf16", "int8"), quality=True)
+    whole = sweep_example.sweep(asked)
+    cells = tuple(replace(swept, quality=None) for swept in whole.cells)
+    left = replace(whole, host=host_record("cpu"), cells=cells)
+    seconds = iter([0.0, 0.0, 1000.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    record = sweep_job.run_sweep(left, place(memory), JobContext("job", Outbox(), threading.Event()))  # type: ignore[arg-type]
+    assert [swept.quality is None for swept in record.cells] == [False, True]
+    assert not record.is_finished
 
 
 def test_a_batch_is_answered_together_and_its_times_are_those_of_the_slowest(memory: MemoryProbe) -> None:

@@ -19,6 +19,7 @@ from core.engine.quality.evaluate import Reference, evaluate, windows
 from core.errors import RequestError, UserError
 from core.lab.calibration import Calibration
 from core.lab.quality import REFERENCE
+from core.lab.record_parts import HostRecord
 from core.lab.request import EMBEDDED_MODEL
 from core.lab.sweep_cell import CellQuality, SweptCell
 from core.lab.sweep_forecast import forecast
@@ -72,6 +73,7 @@ def begin(payload: dict[str, Any], place: Place) -> SweepRecord:
         record = SweepRecord.from_json(done)
         if record.request != request:
             raise RequestError("A sweep goes on with the settings that it began with. Begin anew.")
+        _require_same_machine(record.host, host_record(request.device))
     else:
         record = SweepRecord(
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -83,6 +85,15 @@ def begin(payload: dict[str, Any], place: Place) -> SweepRecord:
     if place.calibration.id not in {calibration.id for calibration in record.calibrations}:
         record = replace(record, calibrations=(*record.calibrations, place.calibration))
     return record
+
+
+def _require_same_machine(began: HostRecord, here: HostRecord) -> None:
+    """A record names one machine: cells of another would stand under its name."""
+    if (began.cpu, began.device_name) != (here.cpu, here.device_name):
+        raise RequestError(
+            f"A sweep goes on on the machine that it began on, {began.device_name or began.cpu}; this is "
+            f"{here.device_name or here.cpu}. Begin anew here."
+        )
 
 
 def run_sweep(record: SweepRecord, place: Place, context: JobContext) -> SweepRecord:
@@ -97,7 +108,7 @@ def run_sweep(record: SweepRecord, place: Place, context: JobContext) -> SweepRe
         record = record.with_cell(swept)
         context.part(cell_part(swept))
     if record.unjudged and time.monotonic() - started <= BUDGET_S:
-        record = _judge(record, place, context)
+        record = _judge(record, place, context, until=started + BUDGET_S)
     return record
 
 
@@ -123,8 +134,8 @@ def _require_short(cell: Cell, asked: SweepRequest, calibration: Calibration) ->
         )
 
 
-def _judge(record: SweepRecord, place: Place, context: JobContext) -> SweepRecord:
-    """Hold each pair of formats against fp32 on the shipped text, the reference read once."""
+def _judge(record: SweepRecord, place: Place, context: JobContext, until: float) -> SweepRecord:
+    """Hold pairs of formats against fp32 on the shipped text, one or more; the reference is read once."""
 
     def engine(weights: str, kv: str) -> Engine:
         return place.shelf.take(Wanted(EMBEDDED_MODEL, weights, kv), torch.get_num_threads())
@@ -143,6 +154,8 @@ def _judge(record: SweepRecord, place: Place, context: JobContext) -> SweepRecor
         )
         cells = tuple(_with_quality(swept, weights, kv, judged) for swept in record.cells)
         record = replace(record, cells=cells)
+        if time.monotonic() > until:
+            break
     return record
 
 

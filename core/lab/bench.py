@@ -22,6 +22,7 @@ from core.lab.limits import Limits
 from core.lab.record import RunRecord
 from core.lab.request import DEVICES, RunRequest
 from core.lab.sweep_cell import METRICS, SweptCell
+from core.lab.sweep_parts import gathered
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import SweepRequest
 
@@ -84,6 +85,8 @@ def run_sweep(
 ) -> Iterator[SweepRecord]:
     """Run a sweep, job after job; what there is after each of them, the last one finished.
 
+    A job that fails or is interrupted gives what it had streamed before the trouble is raised.
+
     Args:
         lab: whose worker runs it.
         request: the sweep.
@@ -97,7 +100,12 @@ def run_sweep(
     while record is None or not record.is_finished:
         payload = {"request": request.to_json(), "record": record.to_json() if record else None}
         job = lab.submit_experiment(SWEEP, payload, OWNER, request.device)
-        record = SweepRecord.from_json(finish(lab, job, _tell_cells(say)).result)
+        try:
+            record = SweepRecord.from_json(finish(lab, job, _tell_cells(say)).result)
+        except (JobError, KeyboardInterrupt):
+            if kept := gathered(lab.snapshot(job).parts):
+                yield kept
+            raise
         yield record
 
 

@@ -1,17 +1,20 @@
 """The headless bench: its grid, its figures, its words. The worker is a fake."""
 
 import json
+import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.commands import bench as command
-from core.errors import JobError, UserError
+from core.errors import JobError, RequestError, UserError
 from core.lab import bench, sweep_record, this_server
 from core.lab.calibration import Calibration
 from core.lab.client import LabClient
+from core.lab.job import JobSnapshot
 from core.lab.limits import Limits
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_record import SweepRecord
@@ -122,6 +125,48 @@ def test_a_sweep_that_ended_early_goes_on_from_its_file(tmp_path: Path) -> None:
     result = command.run(arguments("--resume", str(begun), "--quick", "--out", str(tmp_path / "whole.json")))
     assert len(result["rows"]) == len(SMALL.cells())
     assert sweep_record.load(tmp_path / "whole.json").cells[0] == whole.cells[0]
+
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt(), JobError("The measuring process was killed.")])
+@pytest.mark.usefixtures("_without_a_worker")
+def test_what_was_streamed_is_written_when_a_job_ends_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: BaseException
+) -> None:
+    def ends_early(lab: LabClient, job: str, look: Callable[[JobSnapshot], None]) -> JobSnapshot:
+        while len(lab.snapshot(job).parts) < 2:
+            time.sleep(0.01)
+        raise trouble
+
+    monkeypatch.setattr(bench, "finish", ends_early)
+    out = tmp_path / "begun.json"
+    words = ("--quick", "--weights", "int4", "bf16", "--batch", "1", "--prompt-tokens", "64")
+    with pytest.raises(type(trouble)):
+        command.run(arguments(*words, "--out", str(out)))
+    assert [swept.cell.weights for swept in sweep_record.load(out).cells][:1] == ["int4"]
+
+
+@pytest.mark.usefixtures("_without_a_worker")
+def test_a_folder_that_goes_away_does_not_cost_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+
+    def goes_away(*_: object) -> Calibration:
+        folder.rmdir()
+        folder.write_text("")  # a file in its place: it cannot be made again
+        return calibration()
+
+    monkeypatch.setattr(bench, "calibrate_quickly", goes_away)
+    words = ("--quick", "--weights", "int4", "--batch", "1", "--prompt-tokens", "64")
+    assert command.run(arguments(*words, "--out", str(folder / "out.json")))["rows"]
+    assert "could not be written (File exists); the answer follows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("--weights", "int8"), ("--most", "3"), ("--held-out",), ("--quality",)])
+def test_settings_beside_a_file_to_go_on_with_are_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with pytest.raises(RequestError, match=f"goes on with the settings of its file; {words[0]} would"):
+        command.run(arguments("--resume", str(tmp_path / "begun.json"), *words))
 
 
 @pytest.mark.usefixtures("_without_a_worker")

@@ -55,8 +55,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with the sweep of this record")
     parser.epilog = (
         "A sweep runs many settings one after another; one combination of them is a cell. A cell is "
-        "disturbed where other programs used the processors, the machine's pace changed, or repeated steps scattered; "
-        "no verdict is drawn from it."
+        "disturbed where other programs used the processors, the machine's pace changed, or repeated steps "
+        "scattered; no verdict is drawn from it."
     )
 
 

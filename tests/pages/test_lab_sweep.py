@@ -11,7 +11,8 @@ from core.lab.experiment import SWEEP
 from core.lab.job import JobState
 from core.lab.sweep_parts import begun_part, cell_part
 from core.lab.sweep_record import SweepRecord
-from core.lab.sweep_request import SweepRequest
+from core.lab.sweep_request import MOST_SEED, SweepRequest
+from core.ui.lab.link import KV, WEIGHTS
 from core.ui.lab.sweep import controls, files, settings
 from core.ui.lab.sweep.results import speed_points
 from tests.lab.sweep_example import sweep
@@ -152,3 +153,72 @@ def test_the_speed_picture_holds_the_heaviest_load_alone() -> None:
 def test_how_long_it_takes_follows_the_predictions() -> None:
     assert "1 cell, about" in controls.length(SweepRequest(), 3.0)
     assert "not known yet" in controls.length(SweepRequest(), None)
+
+
+def test_a_reload_finds_the_sweep_its_settings_and_goes_on(
+    open_app: Open, lab: FakeLab, tab: dict[str, str]
+) -> None:
+    tab["key"] = "0" * 32
+    app = open_sweep(open_app)
+    app = press(settled(app.multiselect(key="lab_sweep_weights").set_value(["int4"]).run()), "sweep_run")
+    asked = replace(settings.FIRST, weights=("int4",))
+    whole = sweep(asked)
+    stream(lab, replace(whole, cells=whole.cells[:1]))
+    again = settled(open_sweep(open_app).run())
+    assert state(again) == "measuring"
+    assert again.multiselect(key="lab_sweep_weights").value == ["int4"]
+    lab.finish_experiment(last(lab), replace(whole, cells=whole.cells[:2]).to_json())
+    settled(settled(again.run()).run())
+    assert SweepRequest.from_json(lab.experiments[last(lab)][1]["request"]) == asked
+    assert len(lab.jobs) == 2, "what the tab began before its reload goes on"
+
+
+def test_settings_wait_while_their_sweep_runs(open_app: Open) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    names = ("weights", "kv", "batches", "prompts")
+    assert all(app.multiselect(key=f"lab_sweep_{name}").disabled for name in names)
+    app = settled(press(app, "sweep_stop").run())
+    assert not any(app.multiselect(key=f"lab_sweep_{name}").disabled for name in names)
+
+
+def test_a_sweep_that_failed_does_not_go_on_after_another_run(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    stream(lab, BEGUN)
+    lab.end(last(lab), JobState.FAILED, "The measuring process was killed. Press Run again.")
+    app = settled(settled(app.run()).run())
+    del app.session_state["lab_experiment_trouble"]  # as the next job that is started does
+    app = settled(app.run())
+    assert len(lab.jobs) == 1
+    assert app.button(key="sweep_run").label == "Go on"
+
+
+def test_a_sweep_of_a_device_that_is_not_here_is_shown_and_can_be_run_here(
+    open_app: Open, lab: FakeLab
+) -> None:
+    other = sweep(replace(settings.FIRST, device="cuda"))
+    app = open_sweep(open_app)
+    app.session_state[files._LOADED] = other
+    app.session_state[settings._SETTINGS] = other.request
+    settled(app.run())
+    assert state(app) == "elsewhere"
+    app = press(app, "sweep_run")
+    assert (last(lab), lab.experiments[last(lab)][1]["request"]["device"]) == ("cpu-0", "cpu")
+
+
+def test_other_settings_than_those_of_a_file_from_elsewhere_are_for_this_computer(open_app: Open) -> None:
+    other = sweep(replace(settings.FIRST, device="cuda"))
+    app = open_sweep(open_app)
+    app.session_state[files._LOADED] = other
+    app.session_state[settings._SETTINGS] = other.request
+    settled(settled(app.run()).multiselect(key="lab_sweep_batches").set_value([2]).run())
+    assert state(app) == "nothing"
+    assert app.session_state[settings._SETTINGS] == replace(settings.FIRST, batches=(2,))
+
+
+def test_every_setting_that_a_file_may_hold_stands_in_its_widget(open_app: Open) -> None:
+    asked = SweepRequest(weights=WEIGHTS, kv=KV, batches=(3,), prompts=(7,), new_tokens=2, seed=MOST_SEED)
+    app = open_sweep(open_app)
+    app.session_state[settings._SETTINGS] = replace(asked, models=("shape:qwen3-0.6b",), most=256)
+    app.session_state["sweep_more"] = True
+    settled(app.run())
+    assert app.number_input(key="lab_sweep_seed").value == MOST_SEED

@@ -6,9 +6,11 @@ from typing import Final
 
 import streamlit as st
 
+from core.lab.experiment import SWEEP
 from core.ui import visit_key
 from core.ui.lab import runs, settings
 from core.ui.lab.service import Lab, Visits
+from core.ui.lab.sweep import page as sweep
 
 _REATTACH: Final = "lab_reattach"
 
@@ -16,8 +18,13 @@ _REATTACH: Final = "lab_reattach"
 def take_up(visits: Visits) -> None:
     """Take the tab's job up again where the last look found one, and what was set and typed since."""
     key = st.session_state.pop(_REATTACH, None)
-    if key and (request := runs.reattach(visits, key)):
+    if not key:
+        return
+    if request := runs.reattach(visits, key):
         settings.use(visits.settings_of(key) or request)
+    job = runs.job()
+    if job is not None and job.experiment is not None and job.experiment.kind == SWEEP:
+        sweep.take_up(job.experiment)
 
 
 def ask(lab: Lab, visits: Visits) -> None:

@@ -16,6 +16,7 @@ from core.lab.sweep_request import (
     MOST_NEW_TOKENS,
     MOST_PROMPT_TOKENS,
     MOST_REPEATS,
+    MOST_SEED,
     SweepRequest,
 )
 from core.ui import print_view
@@ -30,18 +31,20 @@ _BATCHES: Final = (1, 2, 4, 8, 16)
 _PROMPTS: Final = (16, 32, 64, 128, 256, 512, 1024)
 
 
-def draw() -> None:
-    """Draw what is swept most."""
+def draw(*, locked: bool) -> None:
+    """Draw what is swept most; it waits while the sweep that it sets is under way."""
     first, second = st.columns(2)
     with first:
-        _several("Weight formats", "weights", WEIGHTS, FORMAT_NAMES.__getitem__)
-        _several("Requests at once", "batches", _offered(_BATCHES, "batches"), str)
+        _several("Weight formats", "weights", WEIGHTS, FORMAT_NAMES.__getitem__, locked)
+        _several("Requests at once", "batches", _offered(_BATCHES, "batches"), str, locked)
     with second:
-        _several("KV formats", "kv", KV, FORMAT_NAMES.__getitem__)
-        _several("Prompt tokens", "prompts", _offered(_PROMPTS, "prompts"), lambda tokens: f"{tokens:,}")
+        _several("KV formats", "kv", KV, FORMAT_NAMES.__getitem__, locked)
+        _several(
+            "Prompt tokens", "prompts", _offered(_PROMPTS, "prompts"), lambda tokens: f"{tokens:,}", locked
+        )
 
 
-def more(status: LabStatus) -> None:
+def more(status: LabStatus, *, locked: bool) -> None:
     """A button that unfolds the others."""
     fold = print_view.pop("More settings", key="sweep_more", icon=":material/tune:")
     if not fold.open:
@@ -49,16 +52,32 @@ def more(status: LabStatus) -> None:
     with fold.place:
         known = status.models or models.known_ids()[:1]
         others = [model for model in settings.current().models if model not in known]
-        _several("Models", "models", [*known, *others], models.label)
-        _several("KV cache", "caches", CACHES, _CACHES.__getitem__)
+        _several("Models", "models", [*known, *others], models.label, locked)
+        _several("KV cache", "caches", CACHES, _CACHES.__getitem__, locked)
         left, right = st.columns(2)
         with left:
-            _number("New tokens", "new_tokens", 2, MOST_NEW_TOKENS, "Of each request.")
-            _number("Repeats", "repeats", 1, MOST_REPEATS, "How often each cell is run, at least.")
-            _number("Tries", "tries", 1, MOST_REPEATS, "A disturbed cell is run again, so often at most.")
+            _number("New tokens", "new_tokens", 2, MOST_NEW_TOKENS, "Of each request.", locked=locked)
+            _number(
+                "Repeats", "repeats", 1, MOST_REPEATS, "How often each cell is run, at least.", locked=locked
+            )
+            _number(
+                "Tries",
+                "tries",
+                1,
+                MOST_REPEATS,
+                "A disturbed cell is run again, so often at most.",
+                locked=locked,
+            )
         with right:
-            _number("Cells, at most", "most", 0, MOST_CELLS, "A seeded choice of all; 0 takes all of them.")
-            _number("Seed", "seed", 0, 2**31 - 1, "Of that choice, and of the prompts.")
+            _number(
+                "Cells, at most",
+                "most",
+                0,
+                MOST_CELLS,
+                "A seeded choice of all; 0 takes all of them.",
+                locked=locked,
+            )
+            _number("Seed", "seed", 0, MOST_SEED, "Of that choice, and of the prompts.", locked=locked)
         st.checkbox(
             "Judge the formats too",
             key=settings.widget_key("quality"),
@@ -66,6 +85,7 @@ def more(status: LabStatus) -> None:
             "with real weights. Takes some seconds for each pair of formats.",
             on_change=settings.changed,
             args=("quality",),
+            disabled=locked,
         )
 
 
@@ -95,7 +115,9 @@ def _offered(usual: Sequence[int], name: str) -> list[int]:
     return sorted({*usual, *getattr(settings.current(), name)})
 
 
-def _several(label: str, name: str, options: Sequence[object], words: Callable[..., str]) -> None:
+def _several(
+    label: str, name: str, options: Sequence[object], words: Callable[..., str], locked: bool
+) -> None:
     numbers = all(isinstance(option, int) for option in options)
     st.multiselect(
         label,
@@ -104,6 +126,7 @@ def _several(label: str, name: str, options: Sequence[object], words: Callable[.
         format_func=words,
         on_change=settings.changed,
         args=(name,),
+        disabled=locked,
         placeholder="Choose one or more",
         help=_HELP[name] + (_RANGES[name] if numbers else ""),
     )
@@ -123,7 +146,7 @@ _RANGES: Final = {
 }
 
 
-def _number(label: str, name: str, low: int, high: int, help: str) -> None:
+def _number(label: str, name: str, low: int, high: int, help: str, *, locked: bool) -> None:
     st.number_input(
         label,
         low,
@@ -133,4 +156,5 @@ def _number(label: str, name: str, low: int, high: int, help: str) -> None:
         help=help,
         on_change=settings.changed,
         args=(name,),
+        disabled=locked,
     )

@@ -6,6 +6,7 @@ page, behind whoever waits; a stopped sweep goes on where it ended.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import streamlit as st
@@ -13,6 +14,7 @@ import streamlit as st
 from core.errors import UserError
 from core.lab.experiment import SWEEP, Experiment
 from core.lab.job import JobState
+from core.lab.request import DEVICES, Device
 from core.lab.status import LabStatus
 from core.lab.sweep_forecast import forecast
 from core.lab.sweep_parts import gathered
@@ -37,24 +39,50 @@ def show(lab: Lab, visits: Visits) -> None:
     """Draw the controls, where it stands, and what came out so far."""
     request = settings.current()
     status = lab.status(request.device)
-    controls.draw()
-    controls.more(status)
+    locked = _mine()
+    controls.draw(locked=locked)
+    controls.more(status, locked=locked)
     problem = controls.problem(request, status)
     if runs.job() is not None:
         _under_way(lab, visits)
         return
     record = _record(request)
+    if record is None and request.device != (device := _device_here(request, status)):
+        settings.run_on(device)  # the settings are those of a file from elsewhere, and were changed
+        st.rerun()
     if record is not None and not record.is_finished and _goes_on(request):
         _start(lab, visits, request, record)
         st.rerun()
     _at_rest(status, request, record, problem)
     if not print_view.is_on():
-        _buttons(lab, visits, request, record, bool(problem))
+        anew = replace(request, device=_device_here(request, status))
+        _buttons(lab, visits, anew, record, stuck=bool(problem))
     if record is not None and record.cells:
         results.draw(record, "sweep")
     elif files.loaded() is None and not runs.results(SWEEP):
         server.draw(results.draw, "sweep_server")
     files.in_and_out(record)
+
+
+def take_up(experiment: Experiment) -> None:
+    """After a reload: the sweep that this tab has under way, its settings, and that it goes on."""
+    request = SweepRequest.from_json(experiment.payload["request"])
+    settings.use(request)
+    st.session_state[_GOES_ON], st.session_state[_EXPERIMENT] = request, experiment
+
+
+def _mine() -> bool:
+    """Whether the visit's job is a sweep."""
+    job = runs.job()
+    return job is not None and job.experiment is not None and job.experiment.kind == SWEEP
+
+
+def _device_here(request: SweepRequest, status: LabStatus) -> Device:
+    """The device of a sweep, or the first of this computer where that one is not there."""
+    known = status.info.devices
+    if not known or request.device in known:
+        return request.device
+    return next(device for device in DEVICES if device in known)
 
 
 def _record(request: SweepRequest) -> SweepRecord | None:
@@ -72,8 +100,10 @@ def _record(request: SweepRequest) -> SweepRecord | None:
 
 def _goes_on(request: SweepRequest) -> bool:
     """Whether the sweep that was started, and not stopped, is this one; nothing went wrong since."""
+    if _trouble():  # it goes on when asked, also after another job has taken the trouble's place
+        st.session_state.pop(_GOES_ON, None)
     asked: SweepRequest | None = st.session_state.get(_GOES_ON)
-    return asked == request and not _trouble()
+    return asked == request
 
 
 def _trouble() -> str:
@@ -84,6 +114,7 @@ def _trouble() -> str:
 def _start(lab: Lab, visits: Visits, request: SweepRequest, record: SweepRecord | None) -> None:
     payload: dict[str, Any] = {"request": request.to_json(), "record": record.to_json() if record else None}
     experiment = Experiment(SWEEP, payload, f"a sweep of {len(request.cells()):,} cells")
+    settings.run_on(request.device)
     st.session_state[_GOES_ON] = request
     st.session_state[_EXPERIMENT] = experiment
     runs.start_experiment(lab, visits, experiment, request.device)
@@ -97,7 +128,7 @@ def _stop(lab: Lab) -> None:
 
 
 def _buttons(
-    lab: Lab, visits: Visits, request: SweepRequest, record: SweepRecord | None, stuck: bool
+    lab: Lab, visits: Visits, anew: SweepRequest, record: SweepRecord | None, *, stuck: bool
 ) -> None:
     begun = record is not None and not record.is_finished and bool(record.cells)
     with st.container(horizontal=True):
@@ -109,10 +140,10 @@ def _buttons(
             disabled=stuck,
             help="Runs in a process of its own on this server, one visitor after the other.",
             on_click=_start,
-            args=(lab, visits, request, record if begun else None),
+            args=(lab, visits, record.request, record) if record and begun else (lab, visits, anew, None),
         )
         if begun:
-            st.button("Begin anew", key="sweep_anew", on_click=_start, args=(lab, visits, request, None))
+            st.button("Begin anew", key="sweep_anew", on_click=_start, args=(lab, visits, anew, None))
 
 
 def _at_rest(status: LabStatus, request: SweepRequest, record: SweepRecord | None, problem: str) -> None:
@@ -151,9 +182,7 @@ def _expected_s(request: SweepRequest, status: LabStatus) -> float | None:
 
 
 def _under_way(lab: Lab, visits: Visits) -> None:
-    job = runs.job()
-    mine = job is not None and job.experiment is not None and job.experiment.kind == SWEEP
-    st.fragment(_watch, key="sweep_watch", run_every=_LOOK_S)(lab, mine)
+    st.fragment(_watch, key="sweep_watch", run_every=_LOOK_S)(lab, _mine())
     st.button("Stop", icon=":material/stop:", key="sweep_stop", on_click=_stop, args=(lab,))
 
 

@@ -33,6 +33,12 @@ def use(request: SweepRequest) -> None:
         st.session_state.pop(_WIDGET + name, None)
 
 
+def run_on(device: str) -> None:
+    """Take another device and keep the rest."""
+    change: dict[str, Any] = {"device": device}
+    st.session_state[_SETTINGS] = replace(current(), **change)
+
+
 def widget_key(name: str) -> str:
     """The key of a setting's widget, which begins at what is set."""
     key = _WIDGET + name

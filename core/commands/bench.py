@@ -90,7 +90,8 @@ def run(args: Namespace) -> dict[str, Any]:
 
 def _resumed(args: Namespace) -> SweepRecord:
     """The sweep to go on with, whose settings are its own."""
-    options = {name: words[0] for name, words in (*_LISTS.items(), *_NUMBERS.items())}
+    options: dict[str, str] = {name: words[0] for name, words in _LISTS.items()}
+    options |= {name: words[0] for name, words in _NUMBERS.items()}
     given = [option for name, option in options.items() if getattr(args, name) is not None]
     given += [f"--{name.replace('_', '-')}" for name in ("held_out", "quality") if getattr(args, name)]
     if given:

@@ -83,13 +83,13 @@ def read(path: Path, name: str = "") -> Entry:
     return entry_of(name or path.name, parse(_bytes(path), "A record", MOST_BYTES))
 
 
-def _state(path: Path) -> tuple[int, int]:
-    """When a file changed last, and its size; (0, 0) where it went away meanwhile."""
+def _state(path: Path) -> tuple[int, int, int]:
+    """When a file's content and its rights changed last, and its size; zeros where it went away meanwhile."""
     try:
         now = path.stat()
     except OSError:
-        return 0, 0
-    return now.st_mtime_ns, now.st_size
+        return 0, 0, 0
+    return now.st_mtime_ns, now.st_ctime_ns, now.st_size
 
 
 @lru_cache(maxsize=2 * MOST_FILES)

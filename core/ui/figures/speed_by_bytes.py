@@ -77,7 +77,7 @@ def speed_by_bytes(points: Sequence[SpeedPoint]) -> Picture:
         rows=[_row(point, points) for point in points],
         look_at=(
             "Further left is smaller, higher is faster. Nothing is both smaller and faster than a mark on "
-            "the line. The number at a mark is its divergence from fp32 in thousandths of a nat, where judged."
+            "the line. A number at a mark is its divergence from fp32 in thousandths of a nat, where judged."
         ),
     )
 

@@ -27,10 +27,7 @@ def where(record: SweepRecord) -> str:
     """When, what and on which machine, in a sentence."""
     device = record.host.device_name or record.host.cpu
     done = "1 cell" if len(record.cells) == 1 else f"{len(record.cells):,} cells"
-    return (
-        f"{files.clock(record.created_at)}, {done} on {device}, "
-        f"{record.host.threads} threads."
-    )
+    return f"{files.clock(record.created_at)}, {done} on {device}, {record.host.threads} threads."
 
 
 def in_and_out(record: SweepRecord | None) -> None:

@@ -205,12 +205,22 @@ def _watch(lab: Lab, mine: bool) -> None:
         return
     record = gathered(snapshot.parts) if snapshot.parts else None
     if snapshot.state is JobState.QUEUED:
-        before = "1 job is" if snapshot.position == 1 else f"{snapshot.position} jobs are"
-        state_card("queued", "It starts next." if snapshot.position == 0 else f"{before} ahead of it.")
+        _waiting(snapshot.position, lab.status(settings.current().device))
     else:
         state_card("measuring", _progress(record, snapshot.phase), snapshot.fraction)
     if record is not None and record.cells:
         results.draw(record, "sweep_live")
+
+
+def _waiting(position: int, status: LabStatus) -> None:
+    """What a sweep that has not begun waits for."""
+    if position > 0:
+        before = "1 job is" if position == 1 else f"{position} jobs are"
+        state_card("queued", f"{before} ahead of it.")
+    elif status.state in SOON:
+        state_card("queued", f"It starts next. {getting_ready(status)}", status.fraction)
+    else:
+        state_card("queued", "It starts next.")
 
 
 def _progress(record: SweepRecord | None, phase: str) -> str:

@@ -123,8 +123,8 @@ class Lane:
         if ticket.cancelled_at is not None:
             if now - ticket.cancelled_at > limits.cancel_grace_s:
                 self._kill(worker, JobState.CANCELLED, ticket.message, now)
-        elif now - ticket.started_at > limits.job_s:
-            self._kill(worker, JobState.FAILED, sentences.too_long(limits.job_s), now)
+        elif now - ticket.started_at > (longest_s := _longest_s(ticket, limits)):
+            self._kill(worker, JobState.FAILED, sentences.too_long(longest_s), now)
         elif worker.resident_bytes() > limits.job_memory_bytes:
             self._kill(worker, JobState.FAILED, sentences.too_much_memory(limits.job_memory_bytes), now)
 
@@ -235,6 +235,10 @@ class Lane:
             for ticket in self.queue:
                 self.queue.remove(ticket)
                 ticket.finish(JobState.FAILED, now, sentences.cannot_start(why))
+
+
+def _longest_s(ticket: Ticket, limits: Limits) -> float:
+    return limits.calibration_s if ticket.kind in CALIBRATION_KINDS else limits.job_s
 
 
 def _fraction(message: dict[str, Any]) -> float | None:

@@ -35,7 +35,8 @@ class Limits:
     """Bounds that keep one visitor from taking the machine away from the others.
 
     Attributes:
-        job_s: the longest a job may run. job_memory_bytes: the most resident memory of the worker.
+        job_s: the longest a job may run. calibration_s: the same for a calibration.
+        job_memory_bytes: the most resident memory of the worker.
         queue_length: jobs that may wait on one device.
         owner_grace_s: a job is cancelled when its owner was not seen for so long; a reload of the
             page takes less.
@@ -46,6 +47,7 @@ class Limits:
     """
 
     job_s: float = 120.0
+    calibration_s: float = 360.0
     job_memory_bytes: int = field(default_factory=_default_job_memory_bytes)
     queue_length: int = 20
     owner_grace_s: float = 15.0

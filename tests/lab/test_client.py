@@ -14,10 +14,12 @@ import psutil
 import pytest
 
 from core.errors import JobError, RequestError
+from core.lab import lane
 from core.lab.client import LabClient
 from core.lab.job import JobState
 from core.lab.limits import Limits
 from core.lab.request import RunRequest
+from core.lab.ticket import Ticket
 from tests.lab.conftest import FAKE_WORKER, Visitor, fake_command, wait_until
 from tests.lab.examples import calibration
 
@@ -115,6 +117,12 @@ def test_a_waiting_job_is_cancelled_at_once(ready_lab: LabClient) -> None:
     ready_lab.cancel(job)
     assert ready_lab.snapshot(job).state is JobState.CANCELLED
     assert ready_lab.snapshot(job).message == "You cancelled this job."
+
+
+def test_a_calibration_may_take_longer_than_a_job(limits: Limits) -> None:
+    ticket = Ticket("cpu-1", "ada", "calibrate-full", {}, submitted_at=0.0, seen_at=0.0)
+    assert lane._longest_s(ticket, limits) == limits.calibration_s > limits.job_s
+    assert lane._longest_s(replace(ticket, kind="run"), limits) == limits.job_s
 
 
 def test_a_running_job_stops_between_two_steps_and_keeps_its_worker(ready_lab: LabClient) -> None:
@@ -325,8 +333,10 @@ def test_no_worker_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     script = f"""
 import sys, time
 sys.path.insert(0, {str(FAKE_WORKER.parents[2])!r})
+from core.lab import lane
 from core.lab.client import LabClient
 from core.lab.request import RunRequest
+from core.lab.ticket import Ticket
 lab = LabClient(command=lambda device: [sys.executable, {str(FAKE_WORKER)!r}])
 lab.submit_run(RunRequest(prompt="sleep 60"), "ada")
 while lab.status().state != "busy":

@@ -1,5 +1,6 @@
 """The C++ beside torch: small operators, attention, the library itself; its absence costs only speed."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,16 @@ def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     native.kernels.cache_clear()
     yield
     native.kernels.cache_clear()
+
+
+@pytest.fixture
+def _quick_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A compiler that writes the library of before: what is done with libraries does not need a new one."""
+    folder = tmp_path_factory.mktemp("compiler")
+    compiler = folder / "g++"
+    compiler.write_text(f'#!/bin/sh\nfor target; do :; done\ncp "{WHOLE}" "$target"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
 
 def assert_rounded_once(product: Tensor, exact: Tensor) -> None:
@@ -112,7 +123,7 @@ def foreign_library(folder: Path) -> bytes:
 
 
 @needs_compiler
-@pytest.mark.usefixtures("_fresh")
+@pytest.mark.usefixtures("_fresh", "_quick_compiler")
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "foreign", "foreign with its own digest"])
 def test_a_damaged_library_is_compiled_anew(tmp_path: Path, damage: str) -> None:
     """In a process of its own: loading a library that was cut short would end it."""
@@ -132,7 +143,7 @@ def test_a_damaged_library_is_compiled_anew(tmp_path: Path, damage: str) -> None
 
 
 @needs_compiler
-@pytest.mark.usefixtures("_fresh")
+@pytest.mark.usefixtures("_fresh", "_quick_compiler")
 def test_libraries_of_older_sources_go_and_those_of_other_processors_stay(tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
     folder.mkdir()
@@ -148,7 +159,7 @@ def test_libraries_of_older_sources_go_and_those_of_other_processors_stay(tmp_pa
 
 
 @needs_compiler
-@pytest.mark.usefixtures("_fresh")
+@pytest.mark.usefixtures("_fresh", "_quick_compiler")
 def test_a_library_that_cannot_be_kept_is_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

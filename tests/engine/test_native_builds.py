@@ -31,7 +31,9 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
     flags = [flag for flag in native_library._FLAGS if flag != "-march=native"]
     sources = [str(native_library._FOLDER / name) for name in native_library._SOURCES]
     try:
-        subprocess.run([compiler, *flags, *PLAIN, *sources, "-o", str(path)], check=True, capture_output=True)
+        subprocess.run(
+            [compiler, *flags, *PLAIN, "-shared", *sources, "-o", str(path)], check=True, capture_output=True
+        )
     except subprocess.CalledProcessError:
         pytest.skip("Another kind of processor: the flags of this test are those of x86.")
     return native._bound(ctypes.CDLL(str(Path(path))))

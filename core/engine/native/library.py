@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -36,7 +37,6 @@ _FLAGS: Final = (
     "-fno-math-errno",
     "-fopenmp",
     "-fPIC",
-    "-shared",
 )
 _COMPILE_S: Final = 180.0
 _NAME: Final = "cpu-kernels-"
@@ -77,7 +77,18 @@ def _compiled(bind: Callable[[ctypes.CDLL], Bound]) -> Bound:
 
 
 def _compile(compiler: str, target: Path) -> None:
-    command = [compiler, *_FLAGS, *(str(_FOLDER / name) for name in _SOURCES), "-o", str(target)]
+    """Compile the sources side by side, then join them."""
+    objects = [target.with_name(f"{name}.o") for name in _SOURCES]
+    commands = [
+        [compiler, *_FLAGS, "-c", str(_FOLDER / name), "-o", str(made)]
+        for name, made in zip(_SOURCES, objects, strict=True)
+    ]
+    with ThreadPoolExecutor() as several:
+        list(several.map(_run, commands))
+    _run([compiler, "-fopenmp", "-shared", *(str(made) for made in objects), "-o", str(target)])
+
+
+def _run(command: list[str]) -> None:
     # Nothing in the command comes from a user: a found compiler, our flags, our source.
     subprocess.run(command, check=True, capture_output=True, timeout=_COMPILE_S)  # noqa: S603
 

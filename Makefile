@@ -7,21 +7,27 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -p no:cacheprovider
 
-.PHONY: run test check bench format clean
+.PHONY: run test check lint bench format clean
 
 run: $(VENV)/.run-ready
 	$(BIN)/python -m streamlit run app.py
 
-test: check
-	$(PYTEST) -n 2 --dist loadfile -m "not torch and not page and not browser"
+# Types are checked by one process, so they are checked beside the first tests.
+test: lint
+	$(BIN)/mypy & types=$$!; \
+		$(PYTEST) -n 2 --dist loadfile -m "not torch and not page and not browser" \
+		|| { kill $$types; exit 1; }; \
+		wait $$types
 	$(PYTEST) -n 2 --dist loadfile -m torch
 	$(PYTEST) -n 2 -m page
 	$(PYTEST) -n 2 --dist loadfile -m browser
 
-check: $(VENV)/.test-ready
+check: lint
+	$(BIN)/mypy
+
+lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.bench-ready

@@ -39,10 +39,10 @@ HELD_OUT: Final = SweepRequest(
     kv=("bf16", "int8"),
     caches=("contiguous", "paged"),
     batches=(1, 2, 4),
-    prompts=(16, 64, 192),
-    new_tokens=24,
+    prompts=(16, 48, 128),
+    new_tokens=16,
     most=66,
-    tries=3,
+    tries=2,
 )
 
 Say = Callable[[str], None]

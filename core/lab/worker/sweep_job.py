@@ -40,6 +40,8 @@ MOST_CELL_S: Final = 45.0
 #: Positions of the shipped text that are judged.
 _QUALITY_TOKENS: Final = 256
 _PHASE: Final = "sweeping"
+#: The format of the cache with which weights are loaded.
+_USUAL_KV: Final = "bf16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,22 @@ def _swept(cell: Cell, asked: SweepRequest, place: Place, context: JobContext) -
     """One cell, or the sentence that says why it cannot be run."""
     try:
         _require_short(cell, asked, place.calibration)
-        wanted = Wanted(cell.model, cell.weights, cell.kv, cell.cache)
-        engine = place.shelf.take(wanted, torch.get_num_threads(), settle)
+        engine = _engine(cell, place)
         return CellWork(cell, engine, place.calibration, place.memory, asked, context).do()
     except UserError as mistake:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return SweptCell(cell, measured_at=now, problem=str(mistake))
+
+
+def _engine(cell: Cell, place: Place) -> Engine:
+    """The engine of a cell; on a processor loaded once for its weights, whatever the cache is."""
+    threads = torch.get_num_threads()
+    if place.memory.device.type != "cpu":  # there the cache's format decides how attention reads it
+        return place.shelf.take(Wanted(cell.model, cell.weights, cell.kv, cell.cache), threads, settle)
+    usual = place.shelf.take(Wanted(cell.model, cell.weights, _USUAL_KV), threads, settle)
+    engine = usual.with_cache(cell.kv)
+    engine.cache = cell.cache
+    return engine
 
 
 def _require_short(cell: Cell, asked: SweepRequest, calibration: Calibration) -> None:

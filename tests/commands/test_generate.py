@@ -206,7 +206,7 @@ def test_a_seed_repeats_a_sampled_text(capsys: pytest.CaptureFixture[str]) -> No
         (["hi", "--runner", "graphs"], "graphs replays CUDA graphs, which need a CUDA device"),
         (["hi", "--runner", "warp"], "--runner must be one of eager, compiled, graphs; got 'warp'"),
         (["hi", "--model", "nowhere"], "The model must be smollm2-135m"),
-        (["hi", "--weights", "int3"], "must be one of fp32"),
+        (["hi", "--weights", "int3"], "must be one of the 9 known here; got 'int3'"),
         (["hi", "--kv", "fp8"], "must be one of fp32, bf16, fp16, int8, int4"),
         (["hi", "--max-tokens", "0"], "must be from 1 to"),
         (["hi", *SHAPE, "--max-tokens", "9000"], "at most the model's context of 8,192 tokens; got 9,000"),

@@ -166,7 +166,7 @@ def test_an_unknown_shape_is_refused_with_the_choices() -> None:
 
 
 def test_formats_and_places_that_do_not_exist_are_refused(whole: Path) -> None:
-    with pytest.raises(FormatError, match="must be one of fp32"):
+    with pytest.raises(FormatError, match="must be one of the 9 known here; got 'int3'"):
         Engine.load(whole, weights="int3", kv="fp32")
     with pytest.raises(FormatError, match="for kv must be one of fp32, bf16, fp16, int8, int4; got 'fp8'"):
         Engine.load(whole, weights="fp32", kv="fp8")

@@ -142,7 +142,8 @@ def test_an_end_token_among_the_guesses_ends_the_text() -> None:
 
 
 def toy_verifier(probabilities: list[list[float]], guess: Guess, seed: int) -> list[int]:
-    logits = torch.tensor(probabilities).log()
+    # A chance of zero is a logit far below the others; minus infinity would be no logit.
+    logits = torch.tensor(probabilities).clamp_min(1e-30).log()
     verifier = Verifier(Sampler(Sampling(temperature=1.0, seed=seed), CPU), guess)
     chosen: list[int] = verifier.choose(logits).tolist()
     return chosen

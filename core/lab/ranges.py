@@ -84,7 +84,8 @@ def _logs(records: Sequence[SweepRecord], metric: str, regime: str) -> list[floa
 
 
 def _width(logs: list[float]) -> tuple[float, int]:
-    return float(np.percentile(logs, _COVERED)), len(logs)
+    # Few cells: the next one outwards, for a range that holds too few is worse than a wide one.
+    return float(np.percentile(logs, _COVERED, method="higher")), len(logs)
 
 
 def _regime(batch: int) -> str:

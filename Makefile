@@ -20,7 +20,7 @@ test: lint
 		wait $$types
 	$(PYTEST) -n 2 --dist loadfile -m torch
 	$(PYTEST) -n 2 -m page
-	$(PYTEST) -n 2 --dist loadfile -m browser
+	$(PYTEST) -m browser
 
 check: lint
 	$(BIN)/mypy

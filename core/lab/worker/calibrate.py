@@ -228,8 +228,11 @@ def _whole_steps(
 
 def _measure(engine: Engine, effort: Effort, memory: MemoryProbe, progress: Callable[[float], None]) -> _Turn:
     """All samples of one format: single tokens through all layers, many through a pair."""
-    every = _every_layer(engine, memory)
-    pair, narrow = (OperatorClock(engine, some, memory.empty_caches) for some in ((0, 1), (0,)))
+    every = _every_layer(engine, memory, effort)
+    pair, narrow = (
+        OperatorClock(engine, some, memory.empty_caches, patience_s=effort.patience_s)
+        for some in ((0, 1), (0,))
+    )
     passes = [
         *((every, PassShape(1, context), effort.decode_repeats) for context in effort.decode_contexts),
         *((every, PassShape(1, context, batch), effort.decode_repeats) for batch, context in effort.batches),
@@ -249,15 +252,16 @@ def _measure(engine: Engine, effort: Effort, memory: MemoryProbe, progress: Call
     return _Turn(samples, _step(engine, effort, checks[-1]), checks)
 
 
-def _every_layer(engine: Engine, memory: MemoryProbe) -> OperatorClock:
+def _every_layer(engine: Engine, memory: MemoryProbe, effort: Effort) -> OperatorClock:
     layers = range(engine.spec.num_layers)
-    return OperatorClock(engine, layers, memory.empty_caches, _WARMING if len(layers) > _WARMING else 0)
+    warming = _WARMING if len(layers) > _WARMING else 0
+    return OperatorClock(engine, layers, memory.empty_caches, warming, effort.patience_s)
 
 
 def _of_another_cache(engine: Engine, effort: Effort, memory: MemoryProbe, pace: Pace) -> list[Sample]:
     """What depends on the cache's format, of single tokens and of many."""
-    every = _every_layer(engine, memory)
-    narrow = OperatorClock(engine, (0,), memory.empty_caches)
+    every = _every_layer(engine, memory, effort)
+    narrow = OperatorClock(engine, (0,), memory.empty_caches, patience_s=effort.patience_s)
     shortest, *_, longest = effort.decode_contexts
     samples = [
         *(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from core.lab.worker.operator_clock import PATIENCE_S
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -16,6 +18,7 @@ class Effort:
             prefill_tokens, prefill_repeats: of passes of many tokens through two layers. long_tokens: of
             passes through a single layer, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
+        patience_s: seconds after which passes at one size end.
         rounds: how often all formats take their turn, so that a slow minute falls on all of them.
         exchange_rounds, exchange_repeats: of exchanges between processes of this machine; 0 for none.
     """
@@ -31,6 +34,7 @@ class Effort:
     matrix_size: int
     matrix_repeats: int
     rounds: int
+    patience_s: float = PATIENCE_S
     exchange_rounds: int = 0
     exchange_repeats: int = 0
 
@@ -47,6 +51,7 @@ QUICK: Final = Effort(
     matrix_size=1024,
     matrix_repeats=5,
     rounds=1,
+    patience_s=0.3,
 )
 FULL: Final = Effort(
     depth="full",

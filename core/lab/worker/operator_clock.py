@@ -32,7 +32,9 @@ from core.lab.timing import spread, warm_up
 
 _MOST_WARM_UP: Final = 6
 #: Passes at one size end after so many seconds, so that a calibration on a busy host ends too.
-_PATIENCE_S: Final = 1.0
+PATIENCE_S: Final = 1.0
+#: A pass that takes longer has little left to warm up in a second one.
+_SLOW_S: Final = 0.1
 _LEAST_PASSES: Final = 2
 _LAST_TOKEN: Final = {"final_norm", "lm_head", "sample"}
 _PARTS: Final = 8
@@ -71,6 +73,7 @@ class OperatorClock:
             its KV cache in the processor's cache, where those of a real model do not fit.
         warming: so many layers at the start are run and not sampled: emptied caches also make the program
             itself slow for a moment, which the many layers of a real model hide.
+        patience_s: passes at one size end after so long.
     """
 
     def __init__(
@@ -79,8 +82,9 @@ class OperatorClock:
         layers: Ordered[int],
         before_each: Callable[[], None] = lambda: None,
         warming: int = 0,
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        self._engine, self._before_each = engine, before_each
+        self._engine, self._before_each, self._patience_s = engine, before_each, patience_s
         self._sampler = Sampler(Sampling(), engine.device)
         model = engine.model
         blocks = [model.blocks[index] for index in layers]
@@ -104,8 +108,9 @@ class OperatorClock:
         What works on the last token alone is sampled where that is the only one. ``pace`` is the machine's
         right before.
         """
-        deadline = time.perf_counter() + _PATIENCE_S
-        warm_up(lambda: sum(self._pass(one)), _MOST_WARM_UP)
+        deadline = time.perf_counter() + self._patience_s
+        slow = sum(self._pass(one)) > _SLOW_S
+        warm_up(lambda: sum(self._pass(one)), 1 if slow else _MOST_WARM_UP)
         passes: list[list[float]] = []
         while len(passes) < repeats and (len(passes) < _LEAST_PASSES or time.perf_counter() < deadline):
             passes.append(self._pass(one))

@@ -40,7 +40,9 @@ def draw() -> None:
         _choice("KV cache", "cache", CACHES, _CACHES, "In pages, or in one piece for each request's longest.")
     with fourth:
         words = {name: said.capitalize() for name, said in BESIDE.items()}
-        _choice("Compare with", "beside", tuple(BESIDE), words, "The same trace, served in another way as well.")
+        _choice(
+            "Compare with", "beside", tuple(BESIDE), words, "The same trace, served in another way as well."
+        )
 
 
 def more(status: LabStatus) -> None:

@@ -55,7 +55,35 @@ def _multiplied(matrix: Matrix, rows: Tensor, *, many: bool = False) -> Tensor:
     return out.to(rows.dtype)
 
 
-class NativeHalfLinear(VectorLinear):
+class _WideningProduct(SwitchedLinear):
+    """What kernels share whose C++ widens the matrix: in registers for few rows, to fp32 once for many.
+
+    Attributes:
+        matrix: as the C++ sees it. cpp_name: of the product for many rows.
+        many_in_cpp: it is the faster one here; else the library's is taken.
+    """
+
+    matrix: Matrix
+    cpp_name: str
+    many_in_cpp = False
+
+    def choose_many(self) -> None:
+        """Take the C++ product for many rows too, where it is the fastest."""
+        if many_rows_pay():
+            self.many_in_cpp, self.many_name = True, self.cpp_name
+
+    def few_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        return _multiplied(self.matrix, rows)
+
+    def many_rows(self, rows: Tensor) -> Tensor:
+        """See ``SwitchedLinear``."""
+        if self.many_in_cpp:
+            return _multiplied(self.matrix, rows, many=True)
+        return super().many_rows(rows)
+
+
+class NativeHalfLinear(_WideningProduct, VectorLinear):
     """bf16 by the C++ product."""
 
     few_name = "bf16 product in C++"
@@ -64,20 +92,10 @@ class NativeHalfLinear(VectorLinear):
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__(weight, bias)
         self.matrix = Matrix(weight.data_ptr(), None, None, *weight.shape, _HALVES)
-        _many_rows_in_cpp(self)
-
-    def few_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        return _multiplied(self.matrix, rows)
-
-    def many_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        if self.many_name == self.cpp_name:
-            return _multiplied(self.matrix, rows, many=True)
-        return super().many_rows(rows)
+        self.choose_many()
 
 
-class NativeByteLinear(ByteLinear):
+class NativeByteLinear(_WideningProduct, ByteLinear):
     """int8 weight-only by the C++ product."""
 
     few_name = "int8 product in C++"
@@ -87,20 +105,10 @@ class NativeByteLinear(ByteLinear):
         super().__init__(rows, bias)
         addresses = rows.bytes.data_ptr(), rows.scale.data_ptr()
         self.matrix = Matrix(*addresses, None, *rows.bytes.shape, _BYTES)
-        _many_rows_in_cpp(self)
-
-    def few_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        return _multiplied(self.matrix, rows)
-
-    def many_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        if self.many_name == self.cpp_name:
-            return _multiplied(self.matrix, rows, many=True)
-        return super().many_rows(rows)
+        self.choose_many()
 
 
-class NativeGroupedByteLinear(GroupedByteLinear):
+class NativeGroupedByteLinear(_WideningProduct, GroupedByteLinear):
     """int8 in groups of 32 by the C++ product."""
 
     few_name = "int8-g32 product in C++"
@@ -110,17 +118,7 @@ class NativeGroupedByteLinear(GroupedByteLinear):
         super().__init__(groups, bias)
         addresses = groups.bytes.data_ptr(), groups.scale.data_ptr()
         self.matrix = Matrix(*addresses, None, *groups.bytes.shape, _GROUPED_BYTES)
-        _many_rows_in_cpp(self)
-
-    def few_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        return _multiplied(self.matrix, rows)
-
-    def many_rows(self, rows: Tensor) -> Tensor:
-        """See ``SwitchedLinear``."""
-        if self.many_name == self.cpp_name:
-            return _multiplied(self.matrix, rows, many=True)
-        return super().many_rows(rows)
+        self.choose_many()
 
 
 class NativeRoundedLinear(SwitchedLinear):
@@ -145,7 +143,7 @@ class NativeRoundedLinear(SwitchedLinear):
         return _multiplied(self.matrix, rows)
 
 
-class NativeNibbleLinear(SwitchedLinear):
+class NativeNibbleLinear(_WideningProduct):
     """int4 by the C++ product: tiles of 16 outputs and 32 inputs, with their scales and zeros behind.
 
     Of eight inputs and one output, nibbles 0 to 3 of four are the even inputs and 4 to 7 the odd ones, so
@@ -169,7 +167,7 @@ class NativeNibbleLinear(SwitchedLinear):
         packed = torch.cat((pairs[..., 0] | pairs[..., 1] << 4, *sides), dim=-1)
         super().__init__((packed,), bias)
         self.matrix = Matrix(packed.data_ptr(), None, None, outputs, inputs, _NIBBLES)
-        _many_rows_in_cpp(self)
+        self.choose_many()
 
     def few_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
@@ -177,8 +175,8 @@ class NativeNibbleLinear(SwitchedLinear):
 
     def many_rows(self, rows: Tensor) -> Tensor:
         """See ``SwitchedLinear``."""
-        if self.many_name == self.cpp_name:
-            return _multiplied(self.matrix, rows, many=True)
+        if self.many_in_cpp:
+            return super().many_rows(rows)
         (packed,) = self.tensors
         tiles, count, _ = packed.shape
         pairs = packed[..., :_NIBBLE_BYTES]
@@ -189,12 +187,6 @@ class NativeNibbleLinear(SwitchedLinear):
         scale, zero = sides.view(tiles, count, 2, 1, LANES, 1, 1).unbind(2)
         weight = nibbles.mul_(scale).add_(zero).permute(0, 3, 1, 2, 5, 4).reshape(tiles * LANES, -1)
         return self.dense_product(rows, weight).to(rows.dtype)
-
-
-def _many_rows_in_cpp(kernel: WideningLinear) -> None:
-    """Take the C++ product for many rows too, where it is the fastest."""
-    if many_rows_pay():
-        kernel.many_name = kernel.cpp_name
 
 
 @functools.cache
@@ -221,10 +213,10 @@ def many_rows_pay() -> bool:
 
 #: Those whose matrix lies in tiles.
 TiledLinear = NativeRoundedLinear | NativeNibbleLinear
-#: Those whose weights are widened for many rows.
-WideningLinear = NativeHalfLinear | NativeByteLinear | NativeGroupedByteLinear | NativeNibbleLinear
 #: Kernels by which a whole step can run in C++.
-NativeLinear = WideningLinear | NativeRoundedLinear
+NativeLinear = (
+    NativeHalfLinear | NativeByteLinear | NativeGroupedByteLinear | NativeNibbleLinear | NativeRoundedLinear
+)
 
 
 def takes(numbers: Tensor, *, tiled: bool) -> bool:

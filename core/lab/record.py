@@ -20,7 +20,7 @@ from core.lab.record_checks import contradiction
 from core.lab.record_file import RecordFile
 from core.lab.record_parts import DEFINITIONS, HostRecord, LoadRecord, Measured
 from core.lab.request import RunRequest
-from core.lab.sealed_json import check_seal, sealed
+from core.lab.sealed_json import opened, sealed
 from core.lab.step_json import step_from_json, step_to_json
 from core.lab.timing import Spread, spread
 from core.units import MB
@@ -147,10 +147,7 @@ class RunRecord:
         Raises:
             RecordError: a value is missing or out of bounds, or the record was changed.
         """
-        reader = Reader(data, _WHAT)
-        reader.text("schema", (SCHEMA,))
-        reader.whole("version", VERSION, VERSION)
-        check_seal(reader)
+        reader = opened(data, _WHAT, SCHEMA, VERSION)
         record = _read(reader)
         _check_sums(record, reader)
         return record

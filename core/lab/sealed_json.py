@@ -20,6 +20,19 @@ def sealed(content: dict[str, Any]) -> dict[str, Any]:
     return {**plain, "checksum": checksum(plain)}
 
 
+def opened(data: object, what: str, schema: str, version: int) -> Reader:
+    """A sealed object of one kind and version, ready to be read.
+
+    Raises:
+        RecordError: it is no object, another kind or version, or was changed since it was sealed.
+    """
+    reader = Reader(data, what)
+    reader.text("schema", (schema,))
+    reader.whole("version", version, version)
+    check_seal(reader)
+    return reader
+
+
 def check_seal(reader: Reader) -> None:
     """Check that an object is as it was sealed.
 

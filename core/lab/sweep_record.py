@@ -14,7 +14,7 @@ from core.lab.calibration import Calibration
 from core.lab.checked_json import Reader, utc_time
 from core.lab.record_file import RecordFile
 from core.lab.record_parts import HostRecord
-from core.lab.sealed_json import check_seal, sealed
+from core.lab.sealed_json import opened, sealed
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_request import Cell, SweepRequest
 from core.units import MB
@@ -98,10 +98,7 @@ class SweepRecord:
         Raises:
             RecordError: a value is missing or out of bounds, or the record was changed.
         """
-        reader = Reader(data, _WHAT)
-        reader.text("schema", (SCHEMA,))
-        reader.whole("version", VERSION, VERSION)
-        check_seal(reader)
+        reader = opened(data, _WHAT, SCHEMA, VERSION)
         record = cls(
             created_at=utc_time(reader, "created_at"),
             host=HostRecord.from_reader(reader.inner("host")),

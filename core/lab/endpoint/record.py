@@ -19,7 +19,7 @@ from core.lab.endpoint.request import EndpointRequest
 from core.lab.endpoint.row import Level
 from core.lab.host import cpu_name, usable_cores
 from core.lab.record_file import RecordFile
-from core.lab.sealed_json import check_seal, sealed
+from core.lab.sealed_json import opened, sealed
 from core.units import MB
 
 SCHEMA: Final = "llm-inference-lab/endpoint"
@@ -165,10 +165,7 @@ class EndpointRecord:
         Raises:
             RecordError: a value is missing or out of bounds, or the record was changed.
         """
-        reader = Reader(data, _WHAT)
-        reader.text("schema", (SCHEMA,))
-        reader.whole("version", VERSION, VERSION)
-        check_seal(reader)
+        reader = opened(data, _WHAT, SCHEMA, VERSION)
         known = reader.data.get("prediction") is not None
         record = cls(
             created_at=utc_time(reader, "created_at"),

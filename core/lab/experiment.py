@@ -24,6 +24,7 @@ class Experiment:
     Attributes:
         kind: one of ``KINDS``. payload: its request as plain JSON (a typed request's ``to_json``).
         title: what it is, in the words of a page, for example "the trace of page 14".
+        settings: what identifies it, where the payload also holds what is done of it; else the payload.
 
     Raises:
         JobError: the kind is not known.
@@ -32,6 +33,7 @@ class Experiment:
     kind: str
     payload: dict[str, Any]
     title: str
+    settings: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
@@ -43,7 +45,8 @@ class Experiment:
         >>> Experiment("quality", {"b": 1, "a": 2}, "").key
         'quality {"a": 2, "b": 1}'
         """
-        return f"{self.kind} {json.dumps(self.payload, sort_keys=True)}"
+        own = self.payload if self.settings is None else self.settings
+        return f"{self.kind} {json.dumps(own, sort_keys=True)}"
 
 
 def check_kind(kind: str) -> None:

@@ -15,7 +15,7 @@ from core.lab.predict import PhasePrediction, Prediction, pass_table, predict_sh
 from core.lab.ranges import half_width
 from core.lab.run_shape import RunShape
 from core.lab.sweep_cell import Estimate, Forecast
-from core.lab.sweep_request import Cell
+from core.lab.sweep_request import Cell, spec_of
 
 #: The name under which what a step costs besides its operators stands among them.
 STEP: Final = "step"
@@ -55,6 +55,16 @@ def forecast(cell: Cell, model: ModelSpec, now: Calibration) -> Forecast:
         kv_bytes=prediction.memory["kv_bytes"],
         outside=outside,
     )
+
+
+def expected_s(cell: Cell, repeats: int, calibration: Calibration) -> float:
+    """Seconds that a cell takes with all its repeats and a warm-up, by the prediction.
+
+    Raises:
+        RequestError, FormatError: as ``forecast``.
+    """
+    machine = calibration.machine(cell.weights)
+    return predict_shape(cell.shape, spec_of(cell.model), machine).end_to_end_s * (1 + repeats)
 
 
 def _estimate(seconds: float, half_width: float, floor_s: float) -> Estimate:

@@ -80,6 +80,19 @@ def test_a_part_that_ends_unfinished_is_gone_on_with(open_app: Open, lab: FakeLa
     assert state(app) == "measuring"
 
 
+def test_a_sweep_that_is_run_again_goes_on_too_and_is_one_result(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    lab.finish_experiment(last(lab), WHOLE.to_json())
+    app = press(settled(settled(app.run()).run()), "sweep_run")
+    lab.finish_experiment(last(lab), BEGUN.to_json())
+    app = settled(settled(app.run()).run())
+    assert len(lab.jobs) == 3, "the second part of the second sweep"
+    assert state(app) == "measuring"
+    lab.finish_experiment(last(lab), WHOLE.to_json())
+    app = settled(settled(app.run()).run())
+    assert len(app.session_state["lab_results"]) == 1
+
+
 def test_a_stopped_sweep_keeps_its_cells_and_goes_on_when_asked(open_app: Open, lab: FakeLab) -> None:
     app = press(open_sweep(open_app), "sweep_run")
     stream(lab, BEGUN)

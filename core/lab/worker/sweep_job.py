@@ -22,10 +22,10 @@ from core.lab.quality import REFERENCE
 from core.lab.record_parts import HostRecord
 from core.lab.request import EMBEDDED_MODEL
 from core.lab.sweep_cell import CellQuality, SweptCell
-from core.lab.sweep_forecast import forecast
+from core.lab.sweep_forecast import expected_s
 from core.lab.sweep_parts import begun_part, cell_part
 from core.lab.sweep_record import SweepRecord
-from core.lab.sweep_request import Cell, SweepRequest, spec_of
+from core.lab.sweep_request import Cell, SweepRequest
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.engines import EngineShelf, Wanted, settle
 from core.lab.worker.loop import JobContext
@@ -137,8 +137,7 @@ def _engine(cell: Cell, place: Place) -> Engine:
 
 
 def _require_short(cell: Cell, asked: SweepRequest, calibration: Calibration) -> None:
-    expected_s = forecast(cell, spec_of(cell.model), calibration).times["end_to_end"].value_s
-    whole_s = expected_s * (1 + asked.repeats)
+    whole_s = expected_s(cell, asked.repeats, calibration)
     if whole_s > MOST_CELL_S:
         raise RequestError(
             f"A cell may take {format_seconds(MOST_CELL_S)}; this one is predicted to take "

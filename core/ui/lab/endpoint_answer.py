@@ -13,6 +13,7 @@ from core.lab.endpoint.request import EndpointRequest
 from core.lab.endpoint.row import Level
 from core.ui import export, picture, prose
 from core.ui.figures.token_gaps import Gaps, token_gaps
+from core.ui.lab import saving
 from core.ui.table import Blank, Cell
 
 _MS: Final = 1000.0
@@ -128,15 +129,12 @@ def _gaps(level: Level, predicted: EndpointPrediction | None) -> Gaps:
 
 
 def _save(record: EndpointRecord) -> None:
-    stamp = record.created_at[:19].replace(":", "").replace("-", "")
-    st.download_button(
+    saving.button(
         "Save this measurement",
         lambda: dumps(record),
-        f"server-{stamp}.json",
-        "application/json",
+        "server",
+        record.created_at,
         key="endpoint_save",
-        icon=":material/download:",
         help="A JSON file with the load, the prediction and every request. It holds no key, no text, and of "
         "the address only the host.",
-        on_click="ignore",
     )

@@ -11,7 +11,7 @@ from core.lab.compare import compare
 from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
 from core.ui import export
-from core.ui.lab import models, runs, settings, upload
+from core.ui.lab import models, runs, saving, settings, upload
 from core.ui.table import Blank, Cell
 
 _MS: Final = 1000.0
@@ -57,16 +57,13 @@ def settings_words(request: RunRequest) -> str:
 
 def save_button(record: RunRecord) -> None:
     """Save a run as one JSON file with everything that is needed to judge it."""
-    stamp = record.created_at[:19].replace(":", "").replace("-", "")
-    st.download_button(
+    saving.button(
         "Save this run",
         lambda: dumps(record),
-        f"run-{stamp}.json",
-        "application/json",
+        "run",
+        record.created_at,
         key="lab_save",
-        icon=":material/download:",
         help="A JSON file with the settings, the prompt, the answer, the machine, and every step.",
-        on_click="ignore",
     )
 
 

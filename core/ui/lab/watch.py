@@ -93,25 +93,14 @@ def _is_next(lab: Lab, job_id: str) -> bool:
 
 
 def _own_job(lab: Lab, device: str) -> None:
-    job = runs.job()
-    if job is None:
-        return
-    lab.touch(job.id)
-    try:
-        snapshot = lab.snapshot(job.id)
-    except UserError as gone:
-        runs.lost(str(gone))
+    job, snapshot = runs.job(), look(lab)
+    if job is None or snapshot is None:
         return
     if snapshot.state.is_final:
-        runs.finish(snapshot)
         done = "Done." if job.experiment is not None else "Done. Comparing with the prediction."
         state_card("measuring", done, 1.0)
     elif snapshot.state is JobState.QUEUED:
-        status = lab.status(device)
-        if snapshot.position == 0 and status.state in SOON:
-            state_card("queued", f"You are next. {getting_ready(status)}", status.fraction)
-        else:
-            state_card("queued", _place(snapshot))
+        queued(snapshot, lab.status(device))
     else:
         said = _progress(snapshot, job)
         if job.request is None or not snapshot.steps:
@@ -119,6 +108,30 @@ def _own_job(lab: Lab, device: str) -> None:
         state_card("measuring", said, snapshot.fraction)
     if job.experiment is None:
         _streaming(snapshot.text)
+
+
+def look(lab: Lab) -> JobSnapshot | None:
+    """How the visit's job stands, put away where it has ended; None where there is none to look at."""
+    job = runs.job()
+    if job is None:
+        return None
+    lab.touch(job.id)
+    try:
+        snapshot = lab.snapshot(job.id)
+    except UserError as gone:
+        runs.lost(str(gone))
+        return None
+    if snapshot.state.is_final:
+        runs.finish(snapshot)
+    return snapshot
+
+
+def queued(snapshot: JobSnapshot, status: LabStatus) -> None:
+    """Whom or what a job waits for."""
+    if snapshot.position == 0 and status.state in SOON:
+        state_card("queued", f"You are next. {getting_ready(status)}", status.fraction)
+    else:
+        state_card("queued", _place(snapshot))
 
 
 def _preparing(status: LabStatus) -> None:

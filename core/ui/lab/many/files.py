@@ -9,7 +9,7 @@ import streamlit as st
 from core.lab import serve_file
 from core.lab.serve_record import ServeRecord
 from core.ui import print_view
-from core.ui.lab import files, upload
+from core.ui.lab import files, saving, upload
 from core.ui.lab.many.settings import LINKED, LOADED, settings_of
 from core.ui.state_card import state_card
 
@@ -42,16 +42,13 @@ def loaded_card(record: ServeRecord) -> None:
 def in_and_out(record: ServeRecord | None) -> None:
     """A button that saves what is shown, and a field that loads a file."""
     if record is not None:
-        stamp = record.created_at[:19].replace(":", "").replace("-", "")
-        st.download_button(
+        saving.button(
             "Save this record",
             lambda: serve_file.dumps(record),
-            f"served-{stamp}.json",
-            "application/json",
+            "served",
+            record.created_at,
             key="serve_save",
-            icon=":material/download:",
             help="A JSON file with the trace, every step with its blocks, every token, and the machine.",
-            on_click="ignore",
         )
     fold = print_view.fold("Load a saved record", key="serve_load_fold", icon=":material/upload:")
     if fold.open:

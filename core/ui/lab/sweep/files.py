@@ -9,7 +9,7 @@ import streamlit as st
 from core.lab import sweep_record
 from core.lab.sweep_record import SweepRecord
 from core.ui import print_view
-from core.ui.lab import files, upload
+from core.ui.lab import files, saving, upload
 from core.ui.lab.sweep import settings
 
 _LOADED: Final = "lab_sweep_loaded"
@@ -23,6 +23,12 @@ def loaded() -> SweepRecord | None:
     return record
 
 
+def close() -> None:
+    """What was loaded gives way to what is run here."""
+    st.session_state.pop(_LOADED, None)
+    upload.clear(_LOAD)
+
+
 def where(record: SweepRecord) -> str:
     """When, what and on which machine, in a sentence."""
     device = record.host.device_name or record.host.cpu
@@ -33,16 +39,13 @@ def where(record: SweepRecord) -> str:
 def in_and_out(record: SweepRecord | None) -> None:
     """A button that saves what is shown, and a field that loads a file."""
     if record is not None and record.cells:
-        stamp = record.created_at[:19].replace(":", "").replace("-", "")
-        st.download_button(
+        saving.button(
             "Save this sweep",
             lambda: sweep_record.dumps(record),
-            f"sweep-{stamp}.json",
-            "application/json",
+            "sweep",
+            record.created_at,
             key="sweep_save",
-            icon=":material/download:",
             help="A JSON file with every cell, its prediction, its samples, and the machine.",
-            on_click="ignore",
         )
     fold = print_view.fold("Load a saved sweep", key="sweep_load_fold", icon=":material/upload:")
     if fold.open:

@@ -7,7 +7,7 @@ page, behind whoever waits; a stopped sweep goes on where it ended.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from core.lab.experiment import SWEEP, Experiment
 from core.lab.job import JobState
 from core.lab.request import DEVICES, Device
 from core.lab.status import LabStatus
-from core.lab.sweep_forecast import forecast
+from core.lab.sweep_forecast import expected_s
 from core.lab.sweep_parts import gathered
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import SweepRequest
@@ -24,14 +24,13 @@ from core.ui import print_view
 from core.ui.lab import models, runs
 from core.ui.lab.service import Lab, Visits
 from core.ui.lab.sweep import controls, files, results, server, settings
-from core.ui.lab.watch import SOON, getting_ready
+from core.ui.lab.watch import SOON, getting_ready, look, queued
 from core.ui.plain import plain
 from core.ui.state_card import state_card
 
 #: Seconds between two looks at the cells that came in.
 _LOOK_S: Final = 2.0
 _GOES_ON: Final = "lab_sweep_goes_on"
-_EXPERIMENT: Final = "lab_sweep_experiment"
 _LENGTHS: Final = "lab_sweep_lengths"
 
 
@@ -68,7 +67,7 @@ def take_up(experiment: Experiment) -> None:
     """After a reload: the sweep that this tab has under way, its settings, and that it goes on."""
     request = SweepRequest.from_json(experiment.payload["request"])
     settings.use(request)
-    st.session_state[_GOES_ON], st.session_state[_EXPERIMENT] = request, experiment
+    st.session_state[_GOES_ON] = request
 
 
 def _mine() -> bool:
@@ -87,37 +86,40 @@ def _device_here(request: SweepRequest, status: LabStatus) -> Device:
 
 def _record(request: SweepRequest) -> SweepRecord | None:
     """What there is of exactly this sweep: loaded from a file, or made in this visit."""
-    loaded = files.loaded()
-    found = [] if loaded is None else [loaded]
-    for result in runs.results(SWEEP):
-        try:
-            found.append(SweepRecord.from_json(result))
-        except UserError as fault:
-            st.error(plain(str(fault)))
-    mine = [record for record in found if record.request == request]
-    return max(mine, key=lambda record: (len(record.cells), not record.unjudged), default=None)
+    loaded, made = files.loaded(), runs.result_of(_experiment(request, None))
+    if loaded is not None and loaded.request == request:
+        return loaded
+    try:
+        return None if made is None else SweepRecord.from_json(made)
+    except UserError as fault:
+        st.error(plain(str(fault)))
+        return None
 
 
 def _goes_on(request: SweepRequest) -> bool:
     """Whether the sweep that was started, and not stopped, is this one; nothing went wrong since."""
-    if _trouble():  # it goes on when asked, also after another job has taken the trouble's place
+    if _trouble(request):  # it goes on when asked, also after another job has taken the trouble's place
         st.session_state.pop(_GOES_ON, None)
     asked: SweepRequest | None = st.session_state.get(_GOES_ON)
     return asked == request
 
 
-def _trouble() -> str:
-    experiment: Experiment | None = st.session_state.get(_EXPERIMENT)
-    return runs.experiment_trouble(experiment) if experiment is not None else ""
+def _trouble(request: SweepRequest) -> str:
+    return runs.experiment_trouble(_experiment(request, None))
+
+
+def _experiment(request: SweepRequest, record: SweepRecord | None) -> Experiment:
+    """A part of a sweep, going on from a record; all parts of one sweep are the same experiment."""
+    asked = request.to_json()
+    payload = {"request": asked, "record": record.to_json() if record else None}
+    return Experiment(SWEEP, payload, f"a sweep of {len(request.cells()):,} cells", settings=asked)
 
 
 def _start(lab: Lab, visits: Visits, request: SweepRequest, record: SweepRecord | None) -> None:
-    payload: dict[str, Any] = {"request": request.to_json(), "record": record.to_json() if record else None}
-    experiment = Experiment(SWEEP, payload, f"a sweep of {len(request.cells()):,} cells")
     settings.run_on(request.device)
+    files.close()
     st.session_state[_GOES_ON] = request
-    st.session_state[_EXPERIMENT] = experiment
-    runs.start_experiment(lab, visits, experiment, request.device)
+    runs.start_experiment(lab, visits, _experiment(request, record), request.device)
     runs.just_started()
 
 
@@ -147,8 +149,8 @@ def _buttons(
 
 
 def _at_rest(status: LabStatus, request: SweepRequest, record: SweepRecord | None, problem: str) -> None:
-    if problem or _trouble():
-        state_card("failed", problem or _trouble())
+    if sentence := problem or _trouble(request):
+        state_card("failed", sentence)
     elif status.calibration is None and status.state in SOON:
         state_card("starting", getting_ready(status), status.fraction)
     elif record is None:
@@ -159,7 +161,7 @@ def _at_rest(status: LabStatus, request: SweepRequest, record: SweepRecord | Non
             f"{len(record.cells):,} of {len(request.cells()):,} cells are done. Go on, or keep them.",
         )
     else:
-        state_card("elsewhere" if files.loaded() == record else "measured", files.where(record))
+        state_card("elsewhere" if files.loaded() is record else "measured", files.where(record))
 
 
 def _expected_s(request: SweepRequest, status: LabStatus) -> float | None:
@@ -171,13 +173,9 @@ def _expected_s(request: SweepRequest, status: LabStatus) -> float | None:
     key = f"{calibration.id} {request}"
     if key not in known:
         try:
-            whole_s = sum(
-                forecast(cell, models.spec(cell.model), calibration).times["end_to_end"].value_s
-                for cell in request.cells()
-            )
+            known[key] = sum(expected_s(cell, request.repeats, calibration) for cell in request.cells())
         except UserError:  # a format without a rate: its cell will say so
             return None
-        known[key] = whole_s * (1 + request.repeats)
     return known[key]
 
 
@@ -188,39 +186,19 @@ def _under_way(lab: Lab, visits: Visits) -> None:
 
 def _watch(lab: Lab, mine: bool) -> None:
     """Where the job stands and the cells so far, again and again until it ends."""
-    job = runs.job()
-    if job is None:
-        st.rerun()
-    lab.touch(job.id)
-    try:
-        snapshot = lab.snapshot(job.id)
-    except UserError as gone:
-        runs.lost(str(gone))
-        st.rerun()
-    if snapshot.state.is_final:
-        runs.finish(snapshot)
+    snapshot = look(lab)
+    if snapshot is None or snapshot.state.is_final:
         st.rerun()
     if not mine:
         state_card("queued", "Another run of yours in the lab is under way. A sweep can start after it.")
         return
     record = gathered(snapshot.parts) if snapshot.parts else None
     if snapshot.state is JobState.QUEUED:
-        _waiting(snapshot.position, lab.status(settings.current().device))
+        queued(snapshot, lab.status(settings.current().device))
     else:
         state_card("measuring", _progress(record, snapshot.phase), snapshot.fraction)
     if record is not None and record.cells:
         results.draw(record, "sweep_live")
-
-
-def _waiting(position: int, status: LabStatus) -> None:
-    """What a sweep that has not begun waits for."""
-    if position > 0:
-        before = "1 job is" if position == 1 else f"{position} jobs are"
-        state_card("queued", f"{before} ahead of it.")
-    elif status.state in SOON:
-        state_card("queued", f"It starts next. {getting_ready(status)}", status.fraction)
-    else:
-        state_card("queued", "It starts next.")
 
 
 def _progress(record: SweepRecord | None, phase: str) -> str:

@@ -86,7 +86,7 @@ def demand(table: Operators, machine: Machine) -> Demand:
     memory, compute, fixed, link = np.zeros((4, *shape))
     moved, sweep = table.streamed_bytes, (1,) * (len(shape) - 1)
     for rate, rows in _rows_by_rate(table, machine).items():
-        memory[rows] = moved[rows] / rate.bytes_per_s
+        memory[rows] = moved[rows] / rate.bytes_at(table.tokens[rows])
         compute[rows] = table.flops[rows] / rate.flops_at(table.tokens[rows])
         fixed[rows] = table.repeats[rows].reshape(-1, *sweep) * rate.fixed_s
     for row, collective in enumerate(table.collectives):
@@ -144,7 +144,7 @@ def unsupported_sentence(format_id: str, machine: Machine) -> str:
 def operator_times(table: Operators, machine: Machine) -> NDArray[np.float64]:
     """Seconds of each operator, all its repeats together: ``[rows, *sweep]``.
 
-    ``repeats * fixed_s + max(bytes / bytes_per_s, FLOPs / FLOP_per_s(rows))``, and for a collective the
+    ``repeats * fixed_s + max(bytes / bytes_per_s(rows), FLOPs / FLOP_per_s(rows))``, and for a collective the
     time of ``collectives.fastest_s``. Ignored: overlap of neighbouring operators, and the smooth
     passage between the two limits that kernels show.
 

@@ -27,7 +27,7 @@ class Rate:
 
     The time of an operator that moves ``b`` bytes and does ``f`` FLOPs on ``m`` rows is::
 
-        fixed_s + max(b / bytes_per_s, f / flops_per_s(m))
+        fixed_s + max(b / bytes_per_s(m), f / flops_per_s(m))
 
     Attributes:
         fixed_s: cost of one call, whatever its size.
@@ -35,19 +35,31 @@ class Rate:
         rows, flops_per_s: FLOP/s reached at each number of rows; between the given points the
             logarithm is interpolated, outside them the nearest point holds. Kernels for one row
             and for many differ, so one number would be wrong at one end.
+        rows_bytes_per_s: bytes moved per second at each number of rows, in the same way; empty where it is
+            ``bytes_per_s`` for all of them.
     """
 
     fixed_s: float
     bytes_per_s: float
     rows: tuple[float, ...]
     flops_per_s: tuple[float, ...]
+    rows_bytes_per_s: tuple[float, ...] = ()
 
     def flops_at(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """FLOP/s reached at a number of rows (of the matrix product)."""
-        if len(self.rows) == 1:
-            return np.full_like(rows, self.flops_per_s[0])
+        return self._at(rows, self.flops_per_s)
+
+    def bytes_at(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bytes moved per second at a number of rows."""
+        if not self.rows_bytes_per_s:
+            return np.full_like(rows, self.bytes_per_s)
+        return self._at(rows, self.rows_bytes_per_s)
+
+    def _at(self, rows: NDArray[np.float64], values: tuple[float, ...]) -> NDArray[np.float64]:
+        if len(values) == 1:
+            return np.full_like(rows, values[0])
         known = np.log(np.asarray(self.rows))
-        return np.exp(np.interp(np.log(np.maximum(rows, 1.0)), known, np.log(self.flops_per_s)))
+        return np.exp(np.interp(np.log(np.maximum(rows, 1.0)), known, np.log(values)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,22 +138,22 @@ def run_until_quiet(lab: LabClient, request: RunRequest, owner: str, tries: int)
 
 
 def calibrate(lab: LabClient, device: str, say: Say) -> Calibration:
-    """Calibrate in full, about two minutes.
+    """Calibrate in full, about four minutes.
 
     Raises:
         JobError: it failed.
     """
-    say("calibrating in full, about two minutes")
+    say("calibrating in full, about four minutes")
     return Calibration.from_json(finish(lab, lab.submit_full_calibration(OWNER, device)).result)
 
 
 def calibrate_quickly(lab: LabClient, device: str, say: Say) -> Calibration:
-    """Calibrate in about twenty seconds.
+    """Calibrate in up to a minute.
 
     Raises:
         JobError: it failed.
     """
-    say("calibrating quickly, about twenty seconds")
+    say("calibrating quickly, up to a minute")
     return Calibration.from_json(finish(lab, lab.submit_quick_calibration(OWNER, device)).result)
 
 

@@ -149,11 +149,11 @@ class Calibration:
     def at_pace(self, now: Pace) -> Calibration:
         """The same machine where memory or cores are faster or slower than when it was calibrated.
 
-        Bytes of weights and of the KV cache take as long as ``Pace.seconds_at`` says, fixed costs and
-        small operators follow the call; the arithmetic of many rows stays.
+        Bytes of weights and of the KV cache take as long as ``Pace.seconds_at`` says; fixed costs, small
+        operators and the arithmetic of many rows follow the call.
 
         Args:
-            now: what the checks beside the run gave; followed up to twice as fast, and half.
+            now: what the checks beside the run gave, followed as far as ``Pace.towards`` goes.
         """
         now = self.pace.towards(now)
         last = self.bandwidths[-1]

@@ -6,8 +6,8 @@ One call that moves b bytes and does f FLOPs on m rows takes
 
 ``fixed_s`` and ``bytes_per_s`` are fitted to the calls on one row, over sizes; errors count relative
 to the sample, so that small matrices weigh as much as large ones. ``flops_per_s`` then follows for
-each number of rows, and the ``bytes_per_s`` of what only moves bytes from the calls on many rows, which
-several threads share. Rates are of the calibration's own shapes, and a fit is as good as the law.
+each number of rows, and so does the ``bytes_per_s`` of what only moves bytes. Rates
+are of the calibration's own shapes, and a fit is as good as the law.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from core.analytic.machine import Rate
 from core.analytic.table import Kind
 from core.lab.measured_rate import READING_KINDS, MeasuredRate
-from core.lab.pace import NO_WAIT, Pace
+from core.lab.pace import Pace
 
 #: A rate that never limits: where nothing is moved, or where more bytes took no more time.
 UNLIMITED: Final = 1e15
@@ -63,12 +63,13 @@ class Sample:
 
 
 def at_pace(sample: Sample, now: Pace) -> Sample:
-    """What the sample would have been at another pace; arithmetic that hides its reading stays as it was."""
-    reads = sample.kind in READING_KINDS
-    if reads and sample.rows > 1 and sample.pace.share_read(sample.seconds, sample.num_bytes) < NO_WAIT:
-        return sample
-    seconds = sample.pace.seconds_at(now, sample.seconds, sample.num_bytes if reads else 0.0)
-    return replace(sample, seconds=seconds, pace=now)
+    """What the sample would have been where memory reads as fast as ``now``, as far as that is followed.
+
+    Samples are taken while the cores run at their usual speed, so that is not asked again.
+    """
+    read_bytes = sample.num_bytes if sample.kind in READING_KINDS else 0.0
+    then = now.towards(replace(sample.pace, call_s=now.call_s))
+    return replace(sample, seconds=then.seconds_at(now, sample.seconds, read_bytes), pace=now)
 
 
 def merged(samples: Sequence[Sample]) -> list[Sample]:
@@ -143,13 +144,10 @@ def _fit(samples: Sequence[Sample], known_s: float | None = None) -> MeasuredRat
     computes = any(sample.flops > 0 for sample in samples)
     few = [sample for sample in samples if sample.rows == fewest]
     fixed_s, bytes_per_s = affine(few) if known_s is None else (known_s, _slope(few, known_s))
+    by_rows = sorted(_grouped(samples, lambda s: s.rows).items())
     if not computes:
         fixed_s = max(fixed_s, _LEAST_FIXED * min(sample.seconds for sample in few))
-        many = [sample for sample in samples if sample.rows > fewest]
-        if many:
-            return _fit_slope(many, fixed_s)
-        return _rate(samples, Rate(fixed_s, bytes_per_s, (1.0,), (UNLIMITED,)))
-    by_rows = sorted(_grouped(samples, lambda s: s.rows).items())
+        return _rate(samples, _moving(by_rows, fixed_s, bytes_per_s))
     flops_per_s = tuple(_flops_per_s(group, fixed_s, bytes_per_s) for _, group in by_rows)
     return _rate(samples, Rate(fixed_s, bytes_per_s, tuple(float(rows) for rows, _ in by_rows), flops_per_s))
 
@@ -160,13 +158,18 @@ def _slope(samples: Sequence[Sample], fixed_s: float) -> float:
     return sum(sample.num_bytes for sample in samples) / left_s
 
 
-def _fit_slope(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
-    """The slope alone, where the fixed cost is known from elsewhere."""
-    left_s = sum(max(s.seconds - fixed_s, _LEAST_VARIABLE * s.seconds) for s in samples)
-    bytes_per_s = _slope(samples, fixed_s)
-    flops = sum(sample.flops for sample in samples)
-    rate = Rate(fixed_s, bytes_per_s, (1.0,), (flops / left_s if flops else UNLIMITED,))
-    return _rate(samples, rate)
+def _moving(by_rows: Sequence[tuple[int, Sequence[Sample]]], fixed_s: float, bytes_per_s: float) -> Rate:
+    """Of what only moves bytes: on one row as fitted, on more rows what the fixed cost leaves of them.
+
+    By rows, for a few of them are worked on by one program and many by another.
+    """
+    return Rate(
+        fixed_s,
+        bytes_per_s,
+        tuple(float(rows) for rows, _ in by_rows),
+        (UNLIMITED,) * len(by_rows),
+        (bytes_per_s, *(_slope(group, fixed_s) for _, group in by_rows[1:])),
+    )
 
 
 def _fit_head(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,7 +9,7 @@ from core.analytic.machine import Rate
 from core.analytic.table import Kind
 from core.catalog.formats import STORAGE_FORMATS
 from core.lab.checked_json import Reader
-from core.lab.pace import NO_WAIT, Pace
+from core.lab.pace import Pace
 from core.units import FLOPS_PER_MAC
 
 KINDS: Final[tuple[Kind, ...]] = (
@@ -56,12 +55,12 @@ class MeasuredRate:
         byte_s = then.seconds_at(now, 1 / rate.bytes_per_s, 1.0 if self.kind in READING_KINDS else 0.0)
         factor = 1 / (byte_s * rate.bytes_per_s)
         flops = tuple(
-            f * (factor if n == 1 else self._few_rows_factor(n, f, then, now))
+            f * (factor if n == 1 else self._many_rows_factor(n, f, then, now))
             for n, f in zip(rate.rows, rate.flops_per_s, strict=True)
         )
-        slower = now.call_s / then.call_s
-        fixed_s = rate.fixed_s * (math.sqrt(slower) if self.kind in READING_KINDS else slower)
-        return replace(self, rate=replace(rate, fixed_s=fixed_s, bytes_per_s=1 / byte_s, flops_per_s=flops))
+        fixed_s = rate.fixed_s * now.call_s / then.call_s
+        moved = tuple(factor * each for each in rate.rows_bytes_per_s)
+        return replace(self, rate=Rate(fixed_s, 1 / byte_s, rate.rows, flops, moved))
 
     @classmethod
     def from_reader(cls, reader: Reader) -> MeasuredRate:
@@ -71,25 +70,26 @@ class MeasuredRate:
         rows, flops = rate.numbers("rows", 1), rate.numbers("flops_per_s", _POSITIVE)
         if not rows or len(rows) != len(flops) or list(rows) != sorted(set(rows)):
             rate.refuse("rows", "as many increasing rows as rates")
+        moved = rate.numbers("rows_bytes_per_s", 1) if "rows_bytes_per_s" in rate.data else ()
+        if len(moved) not in {0, len(rows)}:
+            rate.refuse("rows_bytes_per_s", "none, or as many as rows")
         return cls(
             kind=next(known for known in KINDS if known == kind),
             format=reader.text("format"),
-            rate=Rate(rate.number("fixed_s", 0, 10), rate.number("bytes_per_s", 1), rows, flops),
+            rate=Rate(rate.number("fixed_s", 0, 10), rate.number("bytes_per_s", 1), rows, flops, moved),
             spread=reader.number("spread", 0, 1e6),
             kernel=reader.text("kernel"),
             operator=reader.text("operator"),
             beside=reader.text("beside"),
         )
 
-    def _few_rows_factor(self, rows: float, flops_per_s: float, then: Pace, now: Pace) -> float:
+    def _many_rows_factor(self, rows: float, flops_per_s: float, then: Pace, now: Pace) -> float:
         """How much faster a product of several rows is at another pace.
 
-        Of few rows it still waits for its weights, as a single row does; of many it does not.
+        Of few rows it may still wait for its weights, as a single row does; of many it does not.
         """
         form = STORAGE_FORMATS.get(self.format)
         if self.kind != "linear" or form is None:
-            return 1.0
+            return then.call_s / now.call_s
         byte_s = FLOPS_PER_MAC * rows * _WEIGHTS / (flops_per_s * float(form.vector_bytes(_WEIGHTS)))
-        if then.share_read(byte_s, 1.0) < NO_WAIT:
-            return 1.0
         return byte_s / then.seconds_at(now, byte_s, 1.0)

@@ -43,7 +43,7 @@ def noise(
     if _apart(load.before.call_s, load.after.call_s):
         shorter, longer = sorted((load.before.call_s, load.after.call_s))
         reasons.append(
-            f"a small call took {format_seconds(shorter)} and {format_seconds(longer)} beside the run"
+            f"the same arithmetic took {format_seconds(shorter)} and {format_seconds(longer)} beside the run"
         )
     if repeats is not None and repeats.relative > SPREAD_LIMIT:
         reasons.append(f"repeated steps scattered by {repeats.relative:.0%}")

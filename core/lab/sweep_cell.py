@@ -104,7 +104,8 @@ class SweptCell:
         problem: why it has no numbers, as a sentence; empty where it has.
         forecast: made before the samples; None where there is a problem.
         samples: metric -> seconds, one for each repeat. load: the machine beside them.
-        noisy: why no verdict may be drawn. tries: how often it was run until it was quiet.
+        noisy: why no verdict may be drawn. tries: how often it was run until it was quiet. unsteady: runs
+            beside which the cores changed their speed; samples are without them where enough others are left.
         quality: of its formats; None where nobody asked, or it is not known yet.
     """
 
@@ -118,6 +119,7 @@ class SweptCell:
     noisy: tuple[str, ...] = ()
     tries: int = 1
     quality: CellQuality | None = None
+    unsteady: int = 0
 
     @property
     def can_be_judged(self) -> bool:
@@ -171,6 +173,7 @@ class SweptCell:
             noisy=reader.texts("noisy"),
             tries=reader.whole("tries", 1, 1000),
             quality=None if quality is None else CellQuality.from_reader(reader.inner("quality")),
+            unsteady=reader.whole("unsteady", 0, 1000) if "unsteady" in reader.data else 0,
         )
 
 

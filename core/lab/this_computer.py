@@ -72,4 +72,5 @@ def _shared(rate: Rate, processes: int) -> Rate:
         rate,
         bytes_per_s=rate.bytes_per_s / processes,
         flops_per_s=tuple(flops / processes for flops in rate.flops_per_s),
+        rows_bytes_per_s=tuple(moved / processes for moved in rate.rows_bytes_per_s),
     )

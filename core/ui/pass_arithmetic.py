@@ -101,13 +101,13 @@ def _inputs(passes: Passes) -> tuple[Input, ...]:
     rate = machine.rate(first.kinds[row], first.formats[row], first.names[row])
     moved = sum(float(table.streamed_bytes.sum()) for table in tables)
     flops = sum(float(table.total("flops")) for table in tables)
-    flop_rate = float(rate.flops_at(np.asarray(rows)))
+    flop_rate, byte_rate = (float(at(np.asarray(rows))) for at in (rate.flops_at, rate.bytes_at))
     return (
         _fact("pass cost", "cost of a pass besides its operators", format_seconds(passes.fixed_s), costs),
         _fact("call cost", f"cost of calling an operator once; {name}", format_seconds(rate.fixed_s), costs),
         Input("bytes", "weights, cache and activations moved", format_gb(moved), _TABLE),
         Input("FLOPs", "multiplies and adds", f"{format_si(flops)}FLOP", _TABLE),
-        _fact("byte rate", _reached(passes, name), f"{format_gb(rate.bytes_per_s)}/s", rates),
+        _fact("byte rate", _reached(passes, name), f"{format_gb(byte_rate)}/s", rates),
         _fact("FLOP rate", f"what it reaches with {rows:,.0f} rows", f"{format_si(flop_rate)}FLOP/s", rates),
     )
 
@@ -161,7 +161,7 @@ def program_row(table: Operators, row: int, machine: Machine) -> str:
         float(table.repeats[row]),
         rate.fixed_s,
         float(table.streamed_bytes[row]),
-        rate.bytes_per_s,
+        float(rate.bytes_at(np.asarray(table.tokens[row]))),
         float(table.flops[row]),
         float(rate.flops_at(np.asarray(table.tokens[row]))),
     )

@@ -172,11 +172,11 @@ def with_linear_at(bytes_per_s: float) -> Calibration:
     return replace(calibration(), rates=(replace(calibration().rates[0], kind="linear", rate=rate),))
 
 
-@pytest.mark.parametrize(("flops_per_s", "slower"), [(60e9, 1.5), (40e9, 1.0)])
-def test_a_product_of_few_rows_follows_memory_where_it_waits_for_it(
+@pytest.mark.parametrize(("flops_per_s", "slower"), [(60e9, 1.5), (30e9, 1.25), (3e9, 1.025)])
+def test_a_product_of_few_rows_follows_memory_for_the_part_that_it_waits(
     flops_per_s: float, slower: float
 ) -> None:
-    """Two rows of bf16 at 60 GFLOP/s read 30 GB/s of weights, all that there is; at 40 they do not wait."""
+    """Two rows of bf16 at 60 GFLOP/s read 30 GB/s of weights, all that there is; at 30 a half."""
     rate = Rate(5e-6, 30e9, (1.0, 2.0), (30e9, flops_per_s))
     row = replace(calibration().rates[0], kind="linear", format="bf16", rate=rate)
     then = replace(calibration(), rates=(row,))
@@ -184,18 +184,17 @@ def test_a_product_of_few_rows_follows_memory_where_it_waits_for_it(
     assert after.rate.flops_per_s == pytest.approx((30e9 / 1.5, flops_per_s / slower))
 
 
-@pytest.mark.parametrize(("reads", "slower"), [(30e9, 1.5), (15e9, 1.0), (25.5e9, 1.275), (21e9, 1.05)])
+@pytest.mark.parametrize(("reads", "slower"), [(30e9, 1.5), (15e9, 1.25), (3e9, 1.05)])
 def test_what_waits_for_memory_follows_it_and_what_works_meanwhile_does_not(
     reads: float, slower: float
 ) -> None:
-    """At 25.5 GB/s it waits half of the time, but may not read faster than the 20 GB/s that there are."""
+    """At 15 GB/s it waits half of the time; and it may not read faster than the 20 GB/s that there are."""
     then = with_linear_at(reads)
     now = then.at_pace(replace(then.pace, read_bytes_per_s=20 * GB))
     (before,), (after,) = then.rates, now.rates
     assert before.rate.bytes_per_s / after.rate.bytes_per_s == pytest.approx(slower)
     assert after.rate.bytes_per_s <= 20 * GB * (1 + 1e-9)
     assert after.rate.fixed_s == before.rate.fixed_s
-    assert after.rate.flops_per_s == pytest.approx((40e9 / slower, 300e9))
     assert now.step_fixed_s == then.step_fixed_s
     assert now.read_bytes_per_s == pytest.approx(20 * GB)
 
@@ -210,18 +209,16 @@ def test_memory_alone_changes_nothing_that_does_not_read() -> None:
             assert after.rate.fixed_s == before.rate.fixed_s
 
 
-def test_slower_calls_slow_small_operators_as_much_and_arithmetic_less() -> None:
+def test_slower_cores_slow_everything_but_what_waits_for_memory() -> None:
     then = calibration()
     now = then.at_pace(replace(then.pace, call_s=2 * then.pace.call_s))
     for before, after in zip(then.rates, now.rates, strict=True):
         slower = before.rate.bytes_per_s / after.rate.bytes_per_s
-        if before.kind in {"linear", "attention"}:
-            assert after.rate.fixed_s == pytest.approx(2**0.5 * before.rate.fixed_s)
-            assert 1.0 <= slower <= 2**0.5 + 1e-9
-        else:
-            assert after.rate.fixed_s == pytest.approx(2 * before.rate.fixed_s)
-            assert slower == pytest.approx(2.0)
-        assert after.rate.flops_per_s[1:] == before.rate.flops_per_s[1:]
+        assert after.rate.fixed_s == pytest.approx(2 * before.rate.fixed_s)
+        waits = before.kind in {"linear", "attention"}
+        assert 1.0 <= slower <= 2.0 + 1e-9 if waits else slower == pytest.approx(2.0)
+        for then_flops, now_flops in zip(before.rate.flops_per_s, after.rate.flops_per_s, strict=True):
+            assert then_flops / 2 <= now_flops * (1 + 1e-9) <= then_flops * (1 + 1e-9)
     assert now.step_fixed_s == pytest.approx(2 * then.step_fixed_s)
 
 

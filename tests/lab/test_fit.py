@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from core.analytic.table import Kind
 from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, at_pace, fit_rates, merged, scaled
 from core.lab.measured_rate import MeasuredRate
-from core.lab.pace import Pace
+from core.lab.pace import FARTHEST, Pace
 
 FIXED_S, BYTES_PER_S = 20e-6, 10e9
 PACE = Pace(30e9, 2e-6)
@@ -123,15 +124,32 @@ def test_one_slow_round_of_three_changes_nothing() -> None:
     assert len(merged(SAMPLES)) == len(SAMPLES), "each size is a sample of its own"
 
 
-def test_a_sample_taken_at_a_slow_moment_counts_as_it_would_have_been_at_the_usual_pace() -> None:
-    slow = Pace(15e9, 3e-6)
+def test_a_sample_taken_while_memory_was_slow_counts_as_it_would_have_been_at_the_usual_pace() -> None:
+    slow = Pace(5e9, PACE.call_s)
     norm = replace(streaming("norm", "mlp_norm", "bf16", 2e3), pace=slow)
-    assert at_pace(norm, PACE).seconds == pytest.approx(norm.seconds / 1.5)
-    row, rows = replace(linear(1, 1024), pace=slow), replace(linear(16, 1024), pace=slow)
-    expected_s = slow.seconds_at(PACE, row.seconds, row.num_bytes)
-    assert at_pace(row, PACE).seconds == pytest.approx(expected_s)
-    assert expected_s < row.seconds
-    assert at_pace(rows, PACE) == rows
+    assert at_pace(norm, PACE) == replace(norm, pace=PACE), "it waits for nothing that is read"
+    row = replace(linear(1, 4096), pace=slow)
+    followed = PACE.towards(slow)
+    assert followed.read_bytes_per_s == PACE.read_bytes_per_s / FARTHEST
+    there = at_pace(row, PACE)
+    assert there.seconds == pytest.approx(followed.seconds_at(PACE, row.seconds, row.num_bytes))
+    assert there.seconds < row.seconds
+
+
+def test_what_only_moves_bytes_has_a_rate_for_each_number_of_rows() -> None:
+    """Few rows are worked on by one program, many by another that reads half as fast."""
+    few = [streaming("norm", "mlp_norm", "bf16", 1e4 * rows) for rows in (1, 2, 4)]
+    many = [replace(few[0], rows=rows, num_bytes=1e4 * rows) for rows in (16, 64)]
+    fast, slow = (
+        replace(sample, seconds=FIXED_S + sample.num_bytes / (BYTES_PER_S / part))
+        for sample, part in zip(many, (1, 2), strict=True)
+    )
+    rate = of("mlp_norm", [*few, fast, slow]).rate
+    assert rate.rows == (1.0, 16.0, 64.0)
+    assert rate.rows_bytes_per_s == pytest.approx((BYTES_PER_S, BYTES_PER_S, BYTES_PER_S / 2))
+    assert rate.bytes_at(np.array([1.0, 64.0, 1000.0])) == pytest.approx(
+        (BYTES_PER_S, BYTES_PER_S / 2, BYTES_PER_S / 2)
+    )
 
 
 def test_a_small_operator_has_a_rate_beside_each_format_of_weights() -> None:

@@ -35,7 +35,7 @@ def test_a_quiet_run_has_no_reason() -> None:
         (load(steal=0.08), QUIET, "the hypervisor gave 8% of the processors to other machines"),
         (load(after=15e9), QUIET, "memory bandwidth moved between 15.0 GB/s and 29.0 GB/s"),
         (load(before=15e9, after=16e9), QUIET, "memory reads 16.0 GB/s, and 30.0 GB/s when calibrated"),
-        (load(call_after_s=1.2e-6), QUIET, "a small call took 1.20 µs and 2.10 µs beside the run"),
+        (load(call_after_s=1.2e-6), QUIET, "the same arithmetic took 1.20 µs and 2.10 µs beside the run"),
         (load(), Spread(1.0, 0.9, 1.5, 30), "repeated steps scattered by 30%"),
     ],
 )

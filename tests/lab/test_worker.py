@@ -24,14 +24,14 @@ from core.lab.host import HostLoad
 from core.lab.job import JobState
 from core.lab.limits import Limits
 from core.lab.measured_rate import MeasuredRate
-from core.lab.pace import Pace
 from core.lab.predict import predict
 from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
 from core.lab.worker import calibrate as calibrate_module
 from core.lab.worker import threads, work
-from core.lab.worker.calibrate import FORMATS_RUN, STORED, calibrate
+from core.lab.worker.calibrate import FORMATS_RUN, calibrate
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
+from core.lab.worker.calibration_turn import STORED, WholeStep
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.effort import FULL, QUICK, Effort
 from core.lab.worker.engines import EngineShelf, check_model
@@ -210,7 +210,7 @@ class QuietProbe:
         return HostLoad(0.0, 0.0, 1.0)
 
 
-def whole_steps(step: calibrate_module._Step) -> tuple[MeasuredRate, float]:
+def whole_steps(step: WholeStep) -> tuple[MeasuredRate, float]:
     """The only operator costs 5 microseconds a call."""
     own = replace(measured_rate("norm", "bf16"), operator="mlp_norm")
     (rate,), step_fixed_s = calibrate_module._whole_steps((own,), [step])
@@ -218,29 +218,22 @@ def whole_steps(step: calibrate_module._Step) -> tuple[MeasuredRate, float]:
 
 
 CALLS = (("mlp_norm", "bf16"),) * 400
-PACE = Pace(30e9, 2e-6)
 
 
 def test_what_a_step_takes_besides_its_operators_is_its_fixed_cost() -> None:
-    rate, step_fixed_s = whole_steps(calibrate_module._Step(0.010, 0.0098, CALLS, 1e-6, PACE))
+    rate, step_fixed_s = whole_steps(WholeStep(0.010, 0.0098, CALLS, 1e-6))
     assert step_fixed_s == pytest.approx(0.0006)
     assert rate.rate.fixed_s == pytest.approx(4e-6)
 
 
-def test_a_step_of_a_slow_moment_counts_as_at_the_usual_pace() -> None:
-    step = calibrate_module._Step(0.015, 0.0147, CALLS, 1.5e-6, replace(PACE, call_s=3e-6))
-    _, step_fixed_s = whole_steps(step.at_pace(PACE))
-    assert step_fixed_s == pytest.approx(0.0006)
-
-
 def test_a_clock_that_seems_to_save_time_is_noise() -> None:
-    rate, step_fixed_s = whole_steps(calibrate_module._Step(0.009, 0.010, CALLS, -1e-6, PACE))
+    rate, step_fixed_s = whole_steps(WholeStep(0.009, 0.010, CALLS, -1e-6))
     assert step_fixed_s == 0.0
     assert rate.rate.fixed_s == 5e-6
 
 
 def test_a_call_is_never_free() -> None:
-    rate, _ = whole_steps(calibrate_module._Step(0.009, 0.010, CALLS, 1.0, PACE))
+    rate, _ = whole_steps(WholeStep(0.009, 0.010, CALLS, 1.0))
     assert rate.rate.fixed_s > 0
 
 

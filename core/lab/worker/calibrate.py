@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -29,25 +27,17 @@ from core.lab.pace import Pace
 from core.lab.reach import Reach, largest_matrix
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
+from core.lab.worker.calibration_turn import STORED, Measuring, WholeStep
 from core.lab.worker.ceilings import MemoryProbe, peak_flops_per_s
 from core.lab.worker.effort import Effort
 from core.lab.worker.exchanges import MESSAGE_BYTES, local_link, not_measured
 from core.lab.worker.loop import Report
 from core.lab.worker.machine_info import device_memory_bytes, device_name
-from core.lab.worker.operator_clock import OperatorClock, PassShape
 from core.lab.worker.threads import choose_threads
 
 PHASE: Final = "calibrating"
 #: Weight formats in which an engine can run, each with the usual format of the cache.
 FORMATS_RUN: Final = dict.fromkeys(("fp32", "bf16", "int8-dynamic", "int8", "int8-g32", "int4"), "bf16")
-#: Other formats of the cache, beside one format of weights each: only what touches the cache is timed.
-OTHER_CACHES: Final = {"bf16": ("fp16",), "int8-dynamic": ("fp32",), "int8": ("int8", "int4")}
-_OF_THE_CACHE: Final = {"attention", "kv_write"}
-#: Weights that some devices only store, and widen slowly for every product: a full calibration times them
-#: once, a quick one never.
-STORED: Final = {"fp8-weight-only": "bf16"}
-#: Layers that run before the first that is sampled: two pairs.
-_WARMING: Final = 4
 #: The most of the fixed costs that may be put down to the clock.
 _MOST_CLOCK: Final = 0.9
 #: A calibration whose samples scatter by more than this is noisy.
@@ -59,12 +49,13 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
     started_s, load = time.perf_counter(), LoadProbe()
     report(PHASE, 0.0)
     threads = _threads(device, effort)
+    steadiness = memory.steadiness()
     bandwidths = memory.by_size()
     peaks = peak_flops_per_s(device, effort.matrix_size, effort.matrix_repeats)
     engines = _engines(device, effort)
     samples: list[Sample] = []
-    steps: list[_Step] = []
-    checks: list[Pace] = []
+    steps: list[WholeStep] = []
+    reads: list[float] = []
     turns = _turns(engines, effort.rounds)
     for index, engine in enumerate(turns):
 
@@ -72,17 +63,16 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
             report(PHASE, (1 + index + part) / (2 + len(turns)))
 
         progress(0.0)
-        turn = _measure(engine, effort, memory, progress)
+        turn = Measuring(engine, effort, memory, steadiness).turn(progress)
         samples += turn.samples
         steps.append(turn.step)
-        checks += turn.checks
+        reads += turn.reads
     report(PHASE, 1.0)
     loaded = load.stop()  # before processes of this calibration look like others'
     link, remarks = _link(device, effort, report)
     kernels = {engine.weights: engine.kernels["gate_up"] for engine in engines}
-    usual = _usual(checks)
+    usual = Pace(statistics.median(reads), steadiness.usual_s)
     samples = [at_pace(sample, usual) for sample in samples]
-    steps = [step.at_pace(usual) for step in steps]
     rates, step_fixed_s = _whole_steps(fit_rates(merged(samples), kernels), steps)
     peaks |= _peaks_of_products(samples, peaks)
     return Calibration(
@@ -153,47 +143,6 @@ def _peaks_of_products(samples: list[Sample], known: dict[str, float]) -> dict[s
     return peaks
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A whole decode step, its operators one by one, and what timing added to each of those calls.
-
-    Attributes:
-        whole_s: the step as it runs in a generation. operators_s: the sum of its timed operators.
-        calls: (operator, format) of each. clock_s: added by timing, per call. pace: of the machine then.
-    """
-
-    whole_s: float
-    operators_s: float
-    calls: tuple[tuple[str, str], ...]
-    clock_s: float
-    pace: Pace
-
-    @property
-    def fixed_s(self) -> float:
-        """What a step costs besides its operators: planning, laying out, the end of the loop."""
-        return self.whole_s - (self.operators_s - len(self.calls) * self.clock_s)
-
-    def at_pace(self, now: Pace) -> _Step:
-        """The same step where a call takes another time."""
-        factor = now.call_s / self.pace.call_s
-        return replace(
-            self,
-            whole_s=self.whole_s * factor,
-            operators_s=self.operators_s * factor,
-            clock_s=self.clock_s * factor,
-            pace=now,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """One format, measured once."""
-
-    samples: list[Sample]
-    step: _Step
-    checks: list[Pace]
-
-
 def _reach(effort: Effort) -> Reach:
     return Reach(
         batch=max(batch for batch, _ in effort.batches),
@@ -203,15 +152,8 @@ def _reach(effort: Effort) -> Reach:
     )
 
 
-def _usual(checks: list[Pace]) -> Pace:
-    return Pace(
-        statistics.median(check.read_bytes_per_s for check in checks),
-        statistics.median(check.call_s for check in checks),
-    )
-
-
 def _whole_steps(
-    rates: tuple[MeasuredRate, ...], steps: list[_Step]
+    rates: tuple[MeasuredRate, ...], steps: list[WholeStep]
 ) -> tuple[tuple[MeasuredRate, ...], float]:
     """Take the clock out of the rates, and return what a step costs besides its operators.
 
@@ -224,66 +166,6 @@ def _whole_steps(
     ]
     part = min(max(spread(parts).median_s, 0.0), _MOST_CLOCK)
     return scaled(rates, 1 - part), max(spread([step.fixed_s for step in steps]).median_s, 0.0)
-
-
-def _measure(engine: Engine, effort: Effort, memory: MemoryProbe, progress: Callable[[float], None]) -> _Turn:
-    """All samples of one format: single tokens through all layers, many through a pair."""
-    every = _every_layer(engine, memory, effort)
-    pair, narrow = (
-        OperatorClock(engine, some, memory.empty_caches, patience_s=effort.patience_s)
-        for some in ((0, 1), (0,))
-    )
-    passes = [
-        *((every, PassShape(1, context), effort.decode_repeats) for context in effort.decode_contexts),
-        *((every, PassShape(1, context, batch), effort.decode_repeats) for batch, context in effort.batches),
-        *((pair, PassShape(tokens, tokens), effort.prefill_repeats) for tokens in effort.prefill_tokens),
-        *((narrow, PassShape(tokens, tokens), effort.prefill_repeats) for tokens in effort.long_tokens),
-    ]
-    samples: list[Sample] = []
-    checks: list[Pace] = []
-    for index, (clock, one, repeats) in enumerate(passes):
-        progress((1 + index) / (2 + len(passes)))
-        if one.new_tokens == 1:
-            checks.append(memory.pace())
-        samples += clock.samples(one, repeats, checks[-1])
-    checks.append(memory.pace())
-    for kv in OTHER_CACHES.get(engine.weights, ()):
-        samples += _of_another_cache(engine.with_cache(kv), effort, memory, checks[-1])
-    return _Turn(samples, _step(engine, effort, checks[-1]), checks)
-
-
-def _every_layer(engine: Engine, memory: MemoryProbe, effort: Effort) -> OperatorClock:
-    layers = range(engine.spec.num_layers)
-    warming = _WARMING if len(layers) > _WARMING else 0
-    return OperatorClock(engine, layers, memory.empty_caches, warming, effort.patience_s)
-
-
-def _of_another_cache(engine: Engine, effort: Effort, memory: MemoryProbe, pace: Pace) -> list[Sample]:
-    """What depends on the cache's format, of single tokens and of many."""
-    every = _every_layer(engine, memory, effort)
-    narrow = OperatorClock(engine, (0,), memory.empty_caches, patience_s=effort.patience_s)
-    shortest, *_, longest = effort.decode_contexts
-    samples = [
-        *(
-            every.samples(PassShape(1, context), effort.decode_repeats // 2 + 1, pace)
-            for context in (shortest, longest)
-        ),
-        *(narrow.samples(PassShape(n, n), effort.prefill_repeats, pace) for n in effort.long_tokens[-1:]),
-    ]
-    return [sample for group in samples for sample in group if sample.operator in _OF_THE_CACHE]
-
-
-def _step(engine: Engine, effort: Effort, pace: Pace) -> _Step:
-    """A step as it runs in a generation beside its operators, both with caches as they are."""
-    clock = OperatorClock(engine, range(engine.spec.num_layers))
-    context, repeats = effort.decode_contexts[0], effort.decode_repeats
-    one = PassShape(1, context)
-    clock_s = spread(clock.clock_costs(one, repeats)).median_s
-    # The last sample is the choice from a part of the logits, which no step makes.
-    samples = clock.samples(one, repeats, pace)[:-1]
-    whole = spread(engine.measure_steps(context, steps=repeats))
-    calls = tuple((sample.operator, sample.format) for sample in samples)
-    return _Step(whole.median_s, sum(sample.seconds for sample in samples), calls, clock_s, pace)
 
 
 def _scatter(rates: tuple[MeasuredRate, ...]) -> list[str]:

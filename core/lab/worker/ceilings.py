@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ import torch
 from core.engine.clock import synchronise
 from core.lab.calibration import SizedBandwidth
 from core.lab.pace import Pace
+from core.lab.worker.steadiness import Steadiness, near
 from core.units import KIB, MB, MIB
 
 _CACHE_FILES: Final = "cpu0/cache/index*/size"
@@ -30,11 +32,21 @@ _LEAST_BYTES: Final = 128 * MIB
 _MOST_BYTES: Final = 512 * MIB
 _GPU_BYTES: Final = 1024 * MIB
 _PASSES: Final = 10
-_CHECK_S: Final = 0.06
-_CALLS_S: Final = 0.02
+_CHECK_S: Final = 0.1
+_CALLS_S: Final = 0.05
+#: What reading is taken from: so many checks of the last while, and so few where there is time for no more.
+_MOST_READS: Final = 9
+_LEAST_READS: Final = 4
+_RECENT_S: Final = 60.0
+#: Calls of a check that is made beside every short measurement.
+_FEW_CALLS: Final = 5
+#: What the usual speed is taken from.
+_USUAL_CHECKS: Final = 100
+#: Small calls of a GPU in a row.
 _CALLS: Final = 50
-_MOST_ROUNDS: Final = 4
-_NEAR: Final = 1.25
+#: Numbers that a call of a processor works on, in its caches.
+_MANY: Final = 1_000_000
+_MOST_ROUNDS: Final = 12
 _SMALL: Final = 576
 _FLOAT_BYTES: Final = 4
 #: A product is tried at a part of its size first, and stays there where the whole would take so long.
@@ -58,42 +70,73 @@ class MemoryProbe:
         needed = _BEYOND_CACHE * last_level_cache_bytes()
         size = _GPU_BYTES if device == "cuda" else min(max(needed, _LEAST_BYTES), _MOST_BYTES)
         self._source = torch.ones(size // _FLOAT_BYTES, device=self.device)
-        self._small = torch.ones(_SMALL, device=self.device)
-        self._least_call_s = math.inf
+        self._reads: deque[tuple[float, float]] = deque(maxlen=_MOST_READS)
+        self._some = torch.ones(_SMALL if device == "cuda" else _MANY, device=self.device)
 
     def read_bytes_per_s(self) -> float:
-        """Read the working set again and again for a moment; the median pass, as a run would find it."""
+        """The median of the last checks of a minute: a single one is shorter than a run."""
+        now_s = time.monotonic()
+        self._reads.append((now_s, self._read_for_a_moment()))
+        recent = [found for at_s, found in self._reads if now_s - at_s < _RECENT_S]
+        return statistics.median(recent)
+
+    def _read_for_a_moment(self) -> float:
+        """Read the working set again and again; the median pass."""
         deadline = time.perf_counter() + _CHECK_S
         times_s = [self._seconds(self._source.sum)]
         while time.perf_counter() < deadline:
             times_s.append(self._seconds(self._source.sum))
         return self._source.nbytes / statistics.median(times_s)
 
-    def pace(self) -> Pace:
-        """Both short checks, again while calls are slower than they can be; 80 to 320 ms.
+    def pace(self, usual: Pace | None = None) -> Pace:
+        """Both checks, 150 to 450 ms; again for up to two seconds while calls are not as fast as usual.
 
-        After a pause a virtual machine may sit on a core that it shares, until it has been busy for a
-        moment; a run would not find that. A machine that stays slow is one that is.
+        Neighbours come and go within seconds. A machine that stays slower is one that is.
         """
+        while sum(time.monotonic() - at_s < _RECENT_S for at_s, _ in self._reads) < _LEAST_READS:
+            self.read_bytes_per_s()
         for _ in range(_MOST_ROUNDS):
             now = Pace(self.read_bytes_per_s(), self.call_s())
-            self._least_call_s = min(self._least_call_s, now.call_s)
-            if now.call_s <= _NEAR * self._least_call_s:
+            if usual is None or self.device.type == "cuda" or near(now.call_s, usual.call_s):
                 break
         return now
 
+    def steadiness(self, usual_s: float | None = None) -> Steadiness:
+        """Tells whether calls take what they usually do: a given time, or the median of what it finds.
+
+        A GPU's cores are shared with nobody, and a single launch says nothing of them: it is always steady.
+        """
+        if self.device.type == "cuda":
+            call_s = usual_s or self.call_s()
+            return Steadiness(lambda: call_s, call_s)
+        if usual_s is not None:
+            return Steadiness(self.short_call_s, usual_s)
+        found = Steadiness(self.short_call_s, self.call_s(), learns=True)
+        for _ in range(_USUAL_CHECKS):
+            found.is_near()
+        return found
+
+    def short_call_s(self) -> float:
+        """Seconds of a call, the median of a few."""
+        return statistics.median(self._seconds(partial(self._calls, 1)) for _ in range(_FEW_CALLS))
+
     def call_s(self) -> float:
-        """Seconds of adding two small tensors, the median over a moment."""
+        """Seconds of a call, the median over a moment.
+
+        On a processor one that keeps all threads at work: a single thread is up to twice as fast on a core
+        whose other half idles, which no run finds.
+        """
         deadline = time.perf_counter() + _CALLS_S
+        calls = _CALLS if self.device.type == "cuda" else 1
         times_s: list[float] = []
         while time.perf_counter() < deadline:
-            times_s.append(self._seconds(self._some_calls) / _CALLS)
+            times_s.append(self._seconds(partial(self._calls, calls)) / calls)
         return statistics.median(times_s)
 
     @torch.inference_mode()
-    def _some_calls(self) -> None:
-        for _ in range(_CALLS):
-            torch.add(self._small, self._small)
+    def _calls(self, count: int) -> None:
+        for _ in range(count):
+            torch.tanh(self._some)
 
     def empty_caches(self) -> None:
         """Fill every cache with something else: what comes next is read from memory."""

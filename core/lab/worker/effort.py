@@ -15,8 +15,9 @@ class Effort:
     Attributes:
         pairs: of narrow and wide layers in the calibration model. decode_contexts, decode_repeats: of
             single-token passes. batches: sequences, and their context, of passes with one token of each.
-            prefill_tokens, prefill_repeats: of passes of many tokens through two layers. long_tokens: of
-            passes through a single layer, for attention's sake.
+            prefill_tokens, prefill_repeats: of passes of many tokens through two layers, on both sides of
+            where the engine goes over from the program for few rows to that for many (16 or 128).
+            long_tokens: of passes through a single layer, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
         patience_s: seconds after which passes at one size end.
         rounds: how often all formats take their turn, so that a slow minute falls on all of them.
@@ -45,7 +46,7 @@ QUICK: Final = Effort(
     decode_contexts=(32, 512, 2048),
     decode_repeats=10,
     batches=((4, 256), (8, 64)),
-    prefill_tokens=(4, 16, 64, 256),
+    prefill_tokens=(16, 20, 64, 160, 256),
     prefill_repeats=2,
     long_tokens=(512, 1024),
     matrix_size=1024,
@@ -59,9 +60,9 @@ FULL: Final = Effort(
     decode_contexts=(32, 512, 2048),
     decode_repeats=7,
     batches=((2, 512), (4, 128), (8, 64), (8, 512), (16, 64)),
-    prefill_tokens=(2, 4, 8, 16, 64, 256, 512),
+    prefill_tokens=(4, 16, 20, 64, 128, 144, 256, 512),
     prefill_repeats=2,
-    long_tokens=(768, 1024, 2048),
+    long_tokens=(1024, 2048),
     matrix_size=2048,
     matrix_repeats=8,
     rounds=3,

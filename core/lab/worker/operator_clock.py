@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as Ordered
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import torch
@@ -29,6 +29,7 @@ from core.engine.transformer import Pass
 from core.lab.fit import Sample
 from core.lab.pace import Pace
 from core.lab.timing import spread, warm_up
+from core.lab.worker.steadiness import Steadiness, repeated
 
 _MOST_WARM_UP: Final = 6
 #: Passes at one size end after so many seconds, so that a calibration on a busy host ends too.
@@ -63,32 +64,48 @@ class _Timed:
     part: float = 1.0
 
 
-class OperatorClock:
-    """Runs passes of some layers of an engine and times each operator.
+def _always_steady() -> Steadiness:
+    return Steadiness(lambda: 1.0, 1.0)
 
-    Args:
-        engine: whose operators are timed. layers: indices of the layers that take part; their order
-            is the engine's.
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """What is done so that passes of a made-up model take what those of a real one do.
+
+    Attributes:
         before_each: called before every pass. A made-up model of few layers would find its weights and
             its KV cache in the processor's cache, where those of a real model do not fit.
         warming: so many layers at the start are run and not sampled: emptied caches also make the program
             itself slow for a moment, which the many layers of a real model hide.
         patience_s: passes at one size end after so long.
+        steadiness: tells whether the cores changed their speed beside a pass, which is then made again.
+    """
+
+    before_each: Callable[[], None] = lambda: None
+    warming: int = 0
+    patience_s: float = PATIENCE_S
+    steadiness: Steadiness = field(default_factory=_always_steady)
+
+
+class OperatorClock:
+    """Runs passes of some layers of an engine and times each operator.
+
+    Args:
+        engine: whose operators are timed. layers: indices of the layers that take part; their order
+            is the engine's. care: for the conditions.
     """
 
     def __init__(
         self,
         engine: Engine,
         layers: Ordered[int],
-        before_each: Callable[[], None] = lambda: None,
-        warming: int = 0,
-        patience_s: float = PATIENCE_S,
+        care: Care | None = None,
     ) -> None:
-        self._engine, self._before_each, self._patience_s = engine, before_each, patience_s
+        self._engine, self._care = engine, care or Care()
         self._sampler = Sampler(Sampling(), engine.device)
         model = engine.model
         blocks = [model.blocks[index] for index in layers]
-        self._warming = sum(len(block.operators()) for block in blocks[:warming])
+        self._warming = sum(len(block.operators()) for block in blocks[: self._care.warming])
         part = replace(model, blocks=blocks)
         self._runner = make_runner(part, engine.device)
         self._timed = [
@@ -108,12 +125,16 @@ class OperatorClock:
         What works on the last token alone is sampled where that is the only one. ``pace`` is the machine's
         right before.
         """
-        deadline = time.perf_counter() + self._patience_s
+        deadline = time.perf_counter() + self._care.patience_s
         slow = sum(self._pass(one)) > _SLOW_S
         warm_up(lambda: sum(self._pass(one)), 1 if slow else _MOST_WARM_UP)
-        passes: list[list[float]] = []
-        while len(passes) < repeats and (len(passes) < _LEAST_PASSES or time.perf_counter() < deadline):
-            passes.append(self._pass(one))
+        found = repeated(
+            lambda: self._pass(one),
+            repeats,
+            self._care.steadiness,
+            lambda made: made < _LEAST_PASSES or time.perf_counter() < deadline,
+        )
+        passes = found.kept(min(_LEAST_PASSES, repeats))
         tables: dict[Layer | None, Operators] = {}
         samples = []
         for index, (timed, seconds) in enumerate(zip(self._timed, zip(*passes, strict=True), strict=True)):
@@ -133,7 +154,12 @@ class OperatorClock:
         self._sampler.choose(values.logits[:, : values.logits.shape[1] // _PARTS]).tolist()
 
     def clock_costs(self, one: PassShape, repeats: int) -> list[float]:
-        """Seconds that timing adds to each operator, from passes with and without a clock in turn."""
+        """Seconds that timing adds to each operator, from passes with and without a clock in turn.
+
+        Nothing where a whole step is one call: its own clock is read between operators, and nobody waits.
+        """
+        if native_part(self._runner, self._values(one)) is not None:
+            return [0.0]
         costs_s = []
         for _ in range(repeats):
             clocked_s = sum(self._pass(one))
@@ -143,17 +169,11 @@ class OperatorClock:
     @torch.inference_mode()
     def _plain_pass(self, one: PassShape) -> float:
         values = self._values(one)
-        step = native_part(self._runner, values)
-        self._before_each()
+        self._care.before_each()
         synchronise(self._engine.device)
         before = time.perf_counter()
-        if step is None:
-            for timed in self._timed:
-                timed.run(values)
-        else:
-            self._run(self._timed[:_LAYERS], values)
-            step.finish(values)
-            self._run(self._timed[-_CHOICES:], values)
+        for timed in self._timed:
+            timed.run(values)
         synchronise(self._engine.device)
         return time.perf_counter() - before
 
@@ -171,7 +191,7 @@ class OperatorClock:
     def _pass(self, one: PassShape) -> list[float]:
         values = self._values(one)
         step = native_part(self._runner, values)
-        self._before_each()
+        self._care.before_each()
         if step is None:
             return self._run(self._timed, values)
         first = self._run(self._timed[:_LAYERS], values)

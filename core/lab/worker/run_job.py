@@ -43,13 +43,13 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         RequestError: the prompt and the answer do not fit the model's context.
     """
     ids = engine.encode(request.prompt, raw=request.raw)
-    load, before = LoadProbe(), bench.memory.pace()
+    load, before = LoadProbe(), bench.memory.pace(bench.calibration.pace)
     machine = bench.calibration.at_pace(before).machine(request.weights)
     prediction = predict(request, len(ids), engine.spec, machine)
     context.report("writing", 0.0)
     generation = _generate(context, request, engine, ids)
     measured = measure(engine, generation, context.report)
-    after = bench.memory.pace()
+    after = bench.memory.pace(before)
     host = load.stop()
     record = RunRecord(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),

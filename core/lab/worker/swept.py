@@ -14,6 +14,7 @@ from core.engine.scheduler import Serving
 from core.lab.calibration import Calibration
 from core.lab.host import LoadProbe
 from core.lab.noise import noise
+from core.lab.pace import Pace
 from core.lab.record_parts import LoadRecord
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_forecast import forecast
@@ -21,6 +22,7 @@ from core.lab.sweep_request import Cell, SweepRequest
 from core.lab.timing import AGREEMENT, spread
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.loop import JobContext
+from core.lab.worker.steadiness import Repeated, repeated
 
 #: Whether the job should stop; asked between two steps.
 ShouldStop = Callable[[], bool]
@@ -30,6 +32,8 @@ _WARM_UPS: Final = 3
 #: Cells that take less are run more often, for about so long: one hiccup is then not the median.
 _ENOUGH_S: Final = 1.5
 _MOST_REPEATS: Final = 9
+#: Runs for each that is wanted, at most: one beside which the cores changed their speed is made again.
+_MOST_AGAIN: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +89,11 @@ class CellWork:
             last_s = now_s
 
     def _once(self, prompts: _Prompts, tried: int) -> SweptCell:
-        probe, before = LoadProbe(), self.memory.pace()
+        probe, before = LoadProbe(), self.memory.pace(self.calibration.pace)
         made = forecast(self.cell, self.engine.spec, self.calibration.at_pace(before))
-        runs = [self._run(prompts) for _ in range(self._repeats(made.times["end_to_end"].value_s))]
-        after, host = self.memory.pace(), probe.stop()
+        found = self._runs(prompts, self._repeats(made.times["end_to_end"].value_s), before)
+        runs = found.kept(self.asked.repeats)
+        after, host = self.memory.pace(before), probe.stop()
         load = LoadRecord(host.others, host.steal, host.duration_s, before, after)
         steps = spread([seconds for run in runs for seconds in run.decode_s])
         return SweptCell(
@@ -104,6 +109,16 @@ class CellWork:
             load=load,
             noisy=noise(load, None, steps, self.calibration.pace),
             tries=tried,
+            unsteady=len(found.others),
+        )
+
+    def _runs(self, prompts: _Prompts, wanted: int, before: Pace) -> Repeated[Times]:
+        """So many runs at the pace of the prediction, or as many again beside which it changed."""
+        return repeated(
+            lambda: self._run(prompts),
+            wanted,
+            self.memory.steadiness(before.call_s),
+            lambda made: made < _MOST_AGAIN * wanted,
         )
 
     def _run(self, prompts: _Prompts, new_tokens: int | None = None) -> Times:

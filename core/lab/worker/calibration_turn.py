@@ -1,0 +1,162 @@
+"""One turn of a calibration: everything that is timed in one format of weights, once."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from core.engine.engine import Engine
+from core.engine.records import Request
+from core.engine.scheduler import Serving
+from core.lab.fit import Sample
+from core.lab.pace import Pace
+from core.lab.timing import spread
+from core.lab.worker.ceilings import MemoryProbe
+from core.lab.worker.effort import Effort
+from core.lab.worker.operator_clock import Care, OperatorClock, PassShape
+from core.lab.worker.steadiness import Steadiness, repeated
+
+#: Other formats of the cache, beside one format of weights each: only what touches the cache is timed.
+OTHER_CACHES: Final = {"bf16": ("fp16",), "int8-dynamic": ("fp32",), "int8": ("int8", "int4")}
+_OF_THE_CACHE: Final = {"attention", "kv_write"}
+#: Weights that some devices only store, and widen slowly for every product: a full calibration times them
+#: once, at few sizes, and a quick one never.
+STORED: Final = {"fp8-weight-only": "bf16"}
+#: Layers that run before the first that is sampled: two pairs.
+_WARMING: Final = 4
+#: Steps of a generation that tells what a whole step takes; generations are made again so many times at most,
+#: and so few steady ones are enough.
+_STEPS: Final = 6
+_MOST_AGAIN: Final = 2
+_LEAST_WHOLE: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WholeStep:
+    """A whole decode step, its operators one by one, and what timing added to each of those calls.
+
+    Attributes:
+        whole_s: the step as it is in a generation: until the next. operators_s: the sum of its operators.
+        calls: (operator, format) of each. clock_s: added by timing, per call.
+    """
+
+    whole_s: float
+    operators_s: float
+    calls: tuple[tuple[str, str], ...]
+    clock_s: float
+
+    @property
+    def fixed_s(self) -> float:
+        """What a step costs besides its operators: planning, laying out, the end of the loop."""
+        return self.whole_s - (self.operators_s - len(self.calls) * self.clock_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one format gave.
+
+    Attributes:
+        samples: of its operators. step: a whole step of it. reads: bytes per second, as checks beside them
+            found it.
+    """
+
+    samples: list[Sample]
+    step: WholeStep
+    reads: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """Times one engine.
+
+    Attributes:
+        engine: a calibration model's. effort: how much is measured. memory: the checks beside it.
+        steadiness: of the cores, over the whole calibration.
+    """
+
+    engine: Engine
+    effort: Effort
+    memory: MemoryProbe
+    steadiness: Steadiness
+
+    def turn(self, progress: Callable[[float], None]) -> Turn:
+        """All samples of the format: single tokens through all layers, many through a pair."""
+        passes = list(self._passes())
+        samples: list[Sample] = []
+        reads: list[float] = []
+        for index, (clock, one, repeats) in enumerate(passes):
+            progress((1 + index) / (2 + len(passes)))
+            if one.new_tokens == 1:
+                reads.append(self.memory.read_bytes_per_s())
+            samples += clock.samples(one, repeats, self._pace(reads))
+        reads.append(self.memory.read_bytes_per_s())
+        for kv in OTHER_CACHES.get(self.engine.weights, ()):
+            samples += self._of_another_cache(kv, self._pace(reads))
+        return Turn(samples, self._whole_step(self._pace(reads)), reads)
+
+    def _pace(self, reads: list[float]) -> Pace:
+        return Pace(reads[-1], self.steadiness.usual_s)
+
+    def _passes(self) -> Iterator[tuple[OperatorClock, PassShape, int]]:
+        """Every pass, what times it, and how often."""
+        effort, stored = self.effort, self.engine.weights in STORED
+        every = self._every_layer(self.engine)
+        pair, narrow = (self._clock(self.engine, layers) for layers in ((0, 1), (0,)))
+        for context in effort.decode_contexts[:1] if stored else effort.decode_contexts:
+            yield every, PassShape(1, context), effort.decode_repeats
+        for batch, context in () if stored else effort.batches:
+            yield every, PassShape(1, context, batch), effort.decode_repeats
+        for tokens in effort.prefill_tokens[-1:] if stored else effort.prefill_tokens:
+            yield pair, PassShape(tokens, tokens), effort.prefill_repeats
+        for tokens in () if stored else effort.long_tokens:
+            yield narrow, PassShape(tokens, tokens), effort.prefill_repeats
+
+    def _every_layer(self, engine: Engine) -> OperatorClock:
+        layers = tuple(range(engine.spec.num_layers))
+        return self._clock(engine, layers, _WARMING if len(layers) > _WARMING else 0)
+
+    def _clock(self, engine: Engine, layers: tuple[int, ...], warming: int = 0) -> OperatorClock:
+        empty = self.memory.empty_caches
+        care = Care(empty, warming, self.effort.patience_s, self.steadiness)
+        return OperatorClock(engine, layers, care)
+
+    def _of_another_cache(self, kv: str, pace: Pace) -> list[Sample]:
+        """What depends on the cache's format, of single tokens and of many."""
+        engine, effort = self.engine.with_cache(kv), self.effort
+        every, narrow = self._every_layer(engine), self._clock(engine, (0,))
+        shortest, *_, longest = effort.decode_contexts
+        samples = [
+            *(
+                every.samples(PassShape(1, context), effort.decode_repeats // 2 + 1, pace)
+                for context in (shortest, longest)
+            ),
+            *(narrow.samples(PassShape(n, n), effort.prefill_repeats, pace) for n in effort.long_tokens[-1:]),
+        ]
+        return [sample for group in samples for sample in group if sample.operator in _OF_THE_CACHE]
+
+    def _whole_step(self, pace: Pace) -> WholeStep:
+        """A step as it runs in a generation beside its operators, both with caches as they are."""
+        engine, repeats = self.engine, self.effort.decode_repeats
+        clock = OperatorClock(engine, range(engine.spec.num_layers), Care(steadiness=self.steadiness))
+        one = PassShape(1, self.effort.decode_contexts[0])
+        clock_s = spread(clock.clock_costs(one, repeats)).median_s
+        # The last sample is the choice from a part of the logits, which no step makes.
+        samples = clock.samples(one, repeats, pace)[:-1]
+        whole = repeated(
+            lambda: _step_s(engine, one.context),
+            repeats,
+            self.steadiness,
+            lambda made: made < _MOST_AGAIN * repeats,
+        )
+        calls = tuple((sample.operator, sample.format) for sample in samples)
+        whole_s = statistics.median(whole.kept(_LEAST_WHOLE))
+        return WholeStep(whole_s, sum(sample.seconds for sample in samples), calls, clock_s)
+
+
+def _step_s(engine: Engine, prompt_tokens: int) -> float:
+    """Seconds from one token to the next, with everything that a generation does between two steps."""
+    request = Request([1] * prompt_tokens, 1 + _STEPS, end_tokens=frozenset())
+    (generation,) = engine.serve([request], Serving(max_sequences=1, share=False)).generations
+    return generation.tpot_s or 0.0

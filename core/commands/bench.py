@@ -73,11 +73,12 @@ def run(args: Namespace) -> dict[str, Any]:
     request.validate()
     if args.out:
         check_writable(args.out)
-    with closing(LabClient(bench.LIMITS)) as lab:
-        bench.wait_until_ready(lab, request.device)
-        calibrate = bench.calibrate_quickly if args.quick else bench.calibrate
-        calibration = calibrate(lab, request.device, _say)
-        record = _swept(lab, request, done, args.out)
+    if done is not None and done.is_finished:
+        _say("the sweep of that file is finished; nothing is left to run")
+        record = done
+    else:
+        record = _measured(args, request, done)
+    calibration = record.calibrations[-1]
     if args.publish:
         _say(this_server.publish(record) or "all visitors of this host's app see this sweep now")
     return {
@@ -86,6 +87,15 @@ def run(args: Namespace) -> dict[str, Any]:
         "rows": [bench.row_json(swept) for swept in record.cells],
         "summary": bench.summary(record.cells),
     }
+
+
+def _measured(args: Namespace, request: SweepRequest, done: SweepRecord | None) -> SweepRecord:
+    """Calibrate this machine, and run what is left of the sweep on it."""
+    with closing(LabClient(bench.LIMITS)) as lab:
+        bench.wait_until_ready(lab, request.device)
+        calibrate = bench.calibrate_quickly if args.quick else bench.calibrate
+        calibrate(lab, request.device, _say)
+        return _swept(lab, request, done, args.out)
 
 
 def _resumed(args: Namespace) -> SweepRecord:

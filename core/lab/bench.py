@@ -220,6 +220,7 @@ def row_json(swept: SweptCell) -> dict[str, Any]:
         "range": {names[metric]: each and [each.low_s, each.high_s] for metric, each in predicted.items()},
         "outside": list(swept.forecast.outside) if swept.forecast else [],
         "noisy": list(swept.noisy),
+        "unsteady": swept.unsteady,
         "problem": swept.problem,
     }
 

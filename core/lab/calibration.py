@@ -33,7 +33,8 @@ class Fingerprint:
 
     Attributes:
         cpu, cores, device, device_name, torch_version: of the machine.
-        engine: a digest of the engine's source, whose operators were timed; empty in records of before.
+        engine: a digest of the engine's source, whose operators were timed, and of what timed them; empty in
+            records of before.
     """
 
     cpu: str

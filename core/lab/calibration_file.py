@@ -26,7 +26,24 @@ NOT_KEPT: Final = (
     "The host's log says why."
 )
 _MOST_BYTES: Final = MB
-_ENGINE: Final = Path(__file__).parent.parent / "engine"
+_LAB: Final = Path(__file__).parent
+_ENGINE: Final = _LAB.parent / "engine"
+#: What times its operators, and what makes rates of the times.
+_TIMING: Final = (
+    *(_LAB / f"{name}.py" for name in ("fit", "measured_rate", "pace")),
+    *(
+        _LAB / "worker" / f"{name}.py"
+        for name in (
+            "calibrate",
+            "calibration_model",
+            "calibration_turn",
+            "ceilings",
+            "effort",
+            "operator_clock",
+            "steadiness",
+        )
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +65,9 @@ def fingerprint(device: str, device_name: str) -> Fingerprint:
 
 @functools.cache
 def _engine() -> str:
-    """A digest of the engine's source: another operator or kernel takes another time."""
+    """A digest of the engine's source, and of what times it: another kernel takes another time."""
     digest = hashlib.blake2b(digest_size=6)
-    for path in sorted(_ENGINE.rglob("*")):
+    for path in (*sorted(_ENGINE.rglob("*")), *_TIMING):
         if path.suffix in {".py", ".cpp", ".h"}:
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

@@ -1,13 +1,14 @@
 """How far predictions are from measurements on this machine: the held-out protocol, three times.
 
 Each time the worker is started anew, calibrates in full, then predicts and runs a seeded choice of cells
-over three shapes that no calibration saw. Give a folder to keep the records in: ``assets/records/sweeps``
-shows them in the app, and ``docs/fit_ranges.py`` fits the ranges of predictions to them.
+over three shapes that no calibration saw. ``LLM_LAB_RECORDS`` may name a folder to keep the records in:
+``assets/records/sweeps`` shows them in the app, and ``docs/fit_ranges.py`` fits the ranges to them.
 """
 
 from __future__ import annotations
 
-import sys
+import functools
+import os
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from core.units import format_gb
 from tests.benchmarks.figure import Figure, machine_in_words, report
 
 REPEATS: Final = 3
+_SAY: Final = functools.partial(print, flush=True)
 _NAMES: Final = {"ttft": "TTFT", "tpot": "TPOT", "end_to_end": "whole request"}
 #: Median and 90th percentile of the error that are aimed at, percent.
 _TARGETS: Final = {"ttft": (10, 25), "tpot": (7, 20), "end_to_end": (7, None)}
@@ -28,12 +30,12 @@ _TARGETS: Final = {"ttft": (10, 25), "tpot": (7, 20), "end_to_end": (7, None)}
 
 def measure() -> list[Figure]:
     """The errors of each repeat."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    folder = os.environ.get("LLM_LAB_RECORDS")
     figures = []
     for seed in range(REPEATS):
         record = held_out(seed)
-        if folder is not None:
-            sweep_record.save(record, folder / f"held-out-{record.created_at[:10]}-{seed}.json")
+        if folder:
+            sweep_record.save(record, Path(folder) / f"held-out-{record.created_at[:10]}-{seed}.json")
         for found in cell_errors(record.cells):
             figures += _figures(found, record)
     return figures
@@ -43,8 +45,8 @@ def held_out(seed: int) -> SweepRecord:
     """One repeat, with a worker and a calibration of its own."""
     with closing(LabClient(bench.LIMITS)) as lab:
         bench.wait_until_ready(lab, "cpu")
-        bench.calibrate(lab, "cpu", print)
-        *_, record = bench.run_sweep(lab, replace(bench.HELD_OUT, seed=seed), print)
+        bench.calibrate(lab, "cpu", _SAY)
+        *_, record = bench.run_sweep(lab, replace(bench.HELD_OUT, seed=seed), _SAY)
     return record
 
 

@@ -127,6 +127,18 @@ def test_a_sweep_that_ended_early_goes_on_from_its_file(tmp_path: Path) -> None:
     assert sweep_record.load(tmp_path / "whole.json").cells[0] == whole.cells[0]
 
 
+def test_a_finished_file_costs_no_calibration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "LabClient", lambda *_: pytest.fail("no worker is needed"))
+    whole = sweep(SMALL)
+    sweep_record.save(whole, tmp_path / "whole.json")
+    result = command.run(arguments("--resume", str(tmp_path / "whole.json")))
+    assert len(result["rows"]) == len(SMALL.cells())
+    assert result["calibration"] == whole.calibrations[-1].to_json()
+    assert "finished; nothing is left to run" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("trouble", [KeyboardInterrupt(), JobError("The measuring process was killed.")])
 @pytest.mark.usefixtures("_without_a_worker")
 def test_what_was_streamed_is_written_when_a_job_ends_early(

@@ -18,11 +18,12 @@ from core.lab.sweep_cell import METRICS, CellQuality, SweptCell
 from core.lab.sweep_parts import gathered
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import Cell, SweepRequest
-from core.lab.worker import sweep_job, swept
+from core.lab.worker import ceilings, sweep_job, swept
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.loop import JobContext, StopRequestedError
 from core.lab.worker.machine_info import host_record
+from core.lab.worker.steadiness import Steadiness
 from core.lab.worker.sweep_job import Place, sweep
 from core.lab.worker.swept import run_once
 from tests.lab import sweep_example
@@ -69,6 +70,7 @@ class Outbox:
 @pytest.fixture(autouse=True)
 def _few_repeats_and_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swept, "_ENOUGH_S", 0.0)
+    monkeypatch.setattr(ceilings, "_MOST_ROUNDS", 1)  # the calibration is made up: its pace never comes
     monkeypatch.setattr(sweep_job, "BUDGET_S", 600.0)  # however slow this host is
 
 
@@ -202,3 +204,28 @@ def test_a_disturbed_cell_is_done_again_as_often_as_was_asked(memory: MemoryProb
     done: SweptCell = record.cells[0]
     assert done.tries == 3
     assert any("memory" in reason for reason in done.noisy)
+
+
+def unsteady(memory: MemoryProbe, monkeypatch: pytest.MonkeyPatch) -> SweptCell:
+    """A cell of two repeats, beside the second of which the cores are slower for a moment."""
+    checks = iter([1.0, 1.0, 2.0, *[1.0] * 100])
+    monkeypatch.setattr(memory, "steadiness", lambda _: Steadiness(lambda: next(checks), 1.0))
+    asked = replace(REQUEST, prompts=(8,), batches=(1,))
+    record, _ = do(place(memory), {"request": asked.to_json()})
+    (done,) = record.cells
+    return done
+
+
+def test_a_run_beside_which_the_cores_changed_their_speed_is_made_again(
+    memory: MemoryProbe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = unsteady(memory, monkeypatch)
+    assert done.samples is not None
+    assert (len(done.samples["tpot"]), done.unsteady) == (2, 2), "one ended slow, one began so"
+
+
+def test_long_runs_are_not_made_again(memory: MemoryProbe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swept, "_AGAIN_S", 0.0)
+    done = unsteady(memory, monkeypatch)
+    assert done.samples is not None
+    assert (len(done.samples["tpot"]), done.unsteady) == (2, 1), "both count, for there are no others"

@@ -81,7 +81,7 @@ def test_what_is_only_stored_is_timed_once_and_in_full_alone(monkeypatch: pytest
     quick, full = ([one.weights for one in calibrate_module._engines("cpu", how)] for how in (QUICK, FULL))
     assert full == [*quick, "fp8-weight-only"] == [*FORMATS_RUN, *STORED]
     turns = [one.weights for one in calibrate_module._turns(calibrate_module._engines("cpu", FULL), 3)]
-    assert turns == full + 2 * quick
+    assert turns == full + 2 * [name for name in quick if name not in {"fp32", "int8-g32"}]
 
 
 def context(stopped: bool = False) -> tuple[JobContext, io.BytesIO]:

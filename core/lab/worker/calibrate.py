@@ -38,6 +38,8 @@ from core.lab.worker.threads import choose_threads
 PHASE: Final = "calibrating"
 #: Weight formats in which an engine can run, each with the usual format of the cache.
 FORMATS_RUN: Final = dict.fromkeys(("fp32", "bf16", "int8-dynamic", "int8", "int8-g32", "int4"), "bf16")
+#: Of these one round is enough.
+SELDOM: Final = ("fp32", "int8-g32")
 #: The most of the fixed costs that may be put down to the clock.
 _MOST_CLOCK: Final = 0.9
 #: A calibration whose samples scatter by more than this is noisy.
@@ -121,8 +123,8 @@ def _engines(device: str, effort: Effort) -> list[Engine]:
 
 
 def _turns(engines: list[Engine], rounds: int) -> list[Engine]:
-    """Who is measured, in order."""
-    often = [engine for engine in engines if engine.weights not in STORED]
+    """Who is measured, in order: everybody in the first round, in later ones who is asked for often."""
+    often = [engine for engine in engines if engine.weights not in {*STORED, *SELDOM}]
     return engines + often * (rounds - 1)
 
 

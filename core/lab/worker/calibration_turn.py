@@ -111,7 +111,7 @@ class Measuring:
         for tokens in effort.prefill_tokens[-1:] if stored else effort.prefill_tokens:
             yield pair, PassShape(tokens, tokens), effort.prefill_repeats
         for tokens in () if stored else effort.long_tokens:
-            yield narrow, PassShape(tokens, tokens), effort.prefill_repeats
+            yield narrow, PassShape(tokens, tokens), 1
 
     def _every_layer(self, engine: Engine) -> OperatorClock:
         layers = tuple(range(engine.spec.num_layers))

@@ -17,7 +17,7 @@ class Effort:
             single-token passes. batches: sequences, and their context, of passes with one token of each.
             prefill_tokens, prefill_repeats: of passes of many tokens through two layers, on both sides of
             where the engine goes over from the program for few rows to that for many (16 or 128).
-            long_tokens: of passes through a single layer, for attention's sake.
+            long_tokens: of passes through a single layer, once, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
         patience_s: seconds after which passes at one size end.
         rounds: how often all formats take their turn, so that a slow minute falls on all of them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +35,8 @@ _ENOUGH_S: Final = 1.5
 _MOST_REPEATS: Final = 9
 #: Runs for each that is wanted, at most: one beside which the cores changed their speed is made again.
 _MOST_AGAIN: Final = 2
+#: None is made again after so long, for a job has little more than a minute for its last cell.
+_AGAIN_S: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +116,13 @@ class CellWork:
         )
 
     def _runs(self, prompts: _Prompts, wanted: int, before: Pace) -> Repeated[Times]:
-        """So many runs at the pace of the prediction, or as many again beside which it changed."""
-        return repeated(
-            lambda: self._run(prompts),
-            wanted,
-            self.memory.steadiness(before.call_s),
-            lambda made: made < _MOST_AGAIN * wanted,
-        )
+        """So many runs at the pace of the prediction; those beside which it changed are made again."""
+        end_s = time.monotonic() + _AGAIN_S
+
+        def may_go_on(made: int) -> bool:
+            return made < wanted or (made < _MOST_AGAIN * wanted and time.monotonic() < end_s)
+
+        return repeated(lambda: self._run(prompts), wanted, self.memory.steadiness(before.call_s), may_go_on)
 
     def _run(self, prompts: _Prompts, new_tokens: int | None = None) -> Times:
         stops = self.context.should_stop

@@ -39,9 +39,9 @@ HELD_OUT: Final = SweepRequest(
     kv=("bf16", "int8"),
     caches=("contiguous", "paged"),
     batches=(1, 2, 4),
-    prompts=(16, 48, 128),
+    prompts=(16, 32, 64),
     new_tokens=16,
-    most=66,
+    most=63,
     tries=2,
 )
 

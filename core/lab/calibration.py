@@ -151,7 +151,7 @@ class Calibration:
         """The same machine where memory or cores are faster or slower than when it was calibrated.
 
         Bytes of weights and of the KV cache take as long as ``Pace.seconds_at`` says; fixed costs, small
-        operators and the arithmetic of many rows follow the call.
+        operators and the arithmetic of many rows follow the speed of work.
 
         Args:
             now: what the checks beside the run gave, followed as far as ``Pace.towards`` goes.
@@ -165,7 +165,7 @@ class Calibration:
             bandwidths=(*self.bandwidths[:-1], read),
             pace=now,
             rates=tuple(row.at_pace(self.pace, now) for row in self.rates),
-            step_fixed_s=self.step_fixed_s * now.call_s / self.pace.call_s,
+            step_fixed_s=self.step_fixed_s * self.pace.slower_work(now),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -63,13 +63,10 @@ class Sample:
 
 
 def at_pace(sample: Sample, now: Pace) -> Sample:
-    """What the sample would have been where memory reads as fast as ``now``, as far as that is followed.
-
-    Samples are taken while the cores run at their usual speed, so that is not asked again.
-    """
+    """What the sample would have been at another pace, as far as that is followed."""
     read_bytes = sample.num_bytes if sample.kind in READING_KINDS else 0.0
-    then = now.towards(replace(sample.pace, call_s=now.call_s))
-    return replace(sample, seconds=then.seconds_at(now, sample.seconds, read_bytes), pace=now)
+    seconds = now.towards(sample.pace).seconds_at(now, sample.seconds, read_bytes)
+    return replace(sample, seconds=seconds, pace=now)
 
 
 def merged(samples: Sequence[Sample]) -> list[Sample]:

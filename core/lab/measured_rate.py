@@ -58,7 +58,7 @@ class MeasuredRate:
             f * (factor if n == 1 else self._many_rows_factor(n, f, then, now))
             for n, f in zip(rate.rows, rate.flops_per_s, strict=True)
         )
-        fixed_s = rate.fixed_s * now.call_s / then.call_s
+        fixed_s = rate.fixed_s * then.slower_work(now)
         moved = tuple(factor * each for each in rate.rows_bytes_per_s)
         return replace(self, rate=Rate(fixed_s, 1 / byte_s, rate.rows, flops, moved))
 
@@ -90,6 +90,6 @@ class MeasuredRate:
         """
         form = STORAGE_FORMATS.get(self.format)
         if self.kind != "linear" or form is None:
-            return then.call_s / now.call_s
+            return now.slower_work(then)
         byte_s = FLOPS_PER_MAC * rows * _WEIGHTS / (flops_per_s * float(form.vector_bytes(_WEIGHTS)))
         return byte_s / then.seconds_at(now, byte_s, 1.0)

@@ -128,6 +128,8 @@ def test_a_sample_taken_while_memory_was_slow_counts_as_it_would_have_been_at_th
     slow = Pace(5e9, PACE.call_s)
     norm = replace(streaming("norm", "mlp_norm", "bf16", 2e3), pace=slow)
     assert at_pace(norm, PACE) == replace(norm, pace=PACE), "it waits for nothing that is read"
+    norm = replace(norm, pace=replace(PACE, call_s=1.44 * PACE.call_s))
+    assert at_pace(norm, PACE).seconds == pytest.approx(norm.seconds / 1.2), "nor so far for slower cores"
     row = replace(linear(1, 4096), pace=slow)
     followed = PACE.towards(slow)
     assert followed.read_bytes_per_s == PACE.read_bytes_per_s / FARTHEST

@@ -73,7 +73,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
     loaded = load.stop()  # before processes of this calibration look like others'
     link, remarks = _link(device, effort, report)
     kernels = {engine.weights: engine.kernels["gate_up"] for engine in engines}
-    usual = Pace(statistics.median(reads), steadiness.usual_s)
+    usual = Pace(statistics.median(reads), statistics.median(sample.pace.call_s for sample in samples))
     samples = [at_pace(sample, usual) for sample in samples]
     rates, step_fixed_s = _whole_steps(fit_rates(merged(samples), kernels), steps)
     peaks |= _peaks_of_products(samples, peaks)

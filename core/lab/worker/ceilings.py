@@ -113,7 +113,7 @@ class MemoryProbe:
             return Steadiness(self.short_call_s, usual_s)
         found = Steadiness(self.short_call_s, self.call_s(), learns=True)
         for _ in range(_USUAL_CHECKS):
-            found.is_near()
+            found.check()
         return found
 
     def short_call_s(self) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as Ordered
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
@@ -64,10 +64,6 @@ class _Timed:
     part: float = 1.0
 
 
-def _always_steady() -> Steadiness:
-    return Steadiness(lambda: 1.0, 1.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Care:
     """What is done so that passes of a made-up model take what those of a real one do.
@@ -78,13 +74,14 @@ class Care:
         warming: so many layers at the start are run and not sampled: emptied caches also make the program
             itself slow for a moment, which the many layers of a real model hide.
         patience_s: passes at one size end after so long.
-        steadiness: tells whether the cores changed their speed beside a pass, which is then made again.
+        steadiness: tells whether the cores changed their speed beside a pass, which is then made again; None
+            where nobody looks.
     """
 
     before_each: Callable[[], None] = lambda: None
     warming: int = 0
     patience_s: float = PATIENCE_S
-    steadiness: Steadiness = field(default_factory=_always_steady)
+    steadiness: Steadiness | None = None
 
 
 class OperatorClock:
@@ -123,7 +120,7 @@ class OperatorClock:
         """Time ``repeats`` equal passes, one sample an operator.
 
         What works on the last token alone is sampled where that is the only one. ``pace`` is the machine's
-        right before.
+        right before; a sample has that of the passes themselves.
         """
         deadline = time.perf_counter() + self._care.patience_s
         slow = sum(self._pass(one)) > _SLOW_S
@@ -131,10 +128,11 @@ class OperatorClock:
         found = repeated(
             lambda: self._pass(one),
             repeats,
-            self._care.steadiness,
+            self._care.steadiness or Steadiness(lambda: pace.call_s, pace.call_s),
             lambda made: made < _LEAST_PASSES or time.perf_counter() < deadline,
         )
-        passes = found.kept(min(_LEAST_PASSES, repeats))
+        least = min(_LEAST_PASSES, repeats)
+        passes, pace = found.kept(least), replace(pace, call_s=found.call_s(least))
         tables: dict[Layer | None, Operators] = {}
         samples = []
         for index, (timed, seconds) in enumerate(zip(self._timed, zip(*passes, strict=True), strict=True)):

@@ -34,24 +34,43 @@ class Steadiness:
     learns: bool = False
     _found_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
-    def is_near(self) -> bool:
-        """Whether they do now."""
+    def check(self) -> Check:
+        """Make it."""
         now_s = self.call_s()
         if self.learns:
             self._found_s.append(now_s)
             self.usual_s = statistics.median(self._found_s)
-        return near(now_s, self.usual_s)
+        return Check(now_s, near(now_s, self.usual_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check found: seconds of a call, and whether that is near to what it usually takes."""
+
+    call_s: float
+    is_near: bool
 
 
 @dataclass(frozen=True)
 class Repeated(Generic[Item]):
-    """Repeats of one measurement: those at the usual speed, and those beside which it changed."""
+    """Repeats of one measurement, each with the mean of the checks before and after it.
 
-    steady: list[Item]
-    others: list[Item]
+    Attributes:
+        steady: those at the usual speed. others: those beside which it changed.
+    """
+
+    steady: list[tuple[Item, float]]
+    others: list[tuple[Item, float]]
 
     def kept(self, least: int) -> list[Item]:
         """The steady ones; all of them where fewer than ``least`` are."""
+        return [item for item, _ in self._kept(least)]
+
+    def call_s(self, least: int) -> float:
+        """The median of the checks beside those that are kept."""
+        return statistics.median(call_s for _, call_s in self._kept(least))
+
+    def _kept(self, least: int) -> list[tuple[Item, float]]:
         return self.steady if len(self.steady) >= least else self.steady + self.others
 
 
@@ -69,10 +88,11 @@ def repeated(
 ) -> Repeated[Item]:
     """Measure until ``wanted`` repeats were steady, or until ``may_go_on(made)`` says no."""
     found: Repeated[Item] = Repeated([], [])
-    was_near = steadiness.is_near()
+    before = steadiness.check()
     while len(found.steady) < wanted and may_go_on(len(found.steady) + len(found.others)):
         item = measure()
-        is_near = steadiness.is_near()
-        (found.steady if was_near and is_near else found.others).append(item)
-        was_near = is_near
+        after = steadiness.check()
+        kept = found.steady if before.is_near and after.is_near else found.others
+        kept.append((item, (before.call_s + after.call_s) / 2))
+        before = after
     return found

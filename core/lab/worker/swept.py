@@ -29,14 +29,14 @@ from core.lab.worker.steadiness import Repeated, repeated
 ShouldStop = Callable[[], bool]
 #: New tokens of the runs that warm up, and the most runs of them.
 _WARM_UP_TOKENS: Final = 8
-_WARM_UPS: Final = 3
+_WARM_UPS: Final = 2
 #: Cells that take less are run more often, for about so long: one hiccup is then not the median.
 _ENOUGH_S: Final = 1.5
 _MOST_REPEATS: Final = 9
 #: Runs for each that is wanted, at most: one beside which the cores changed their speed is made again.
 _MOST_AGAIN: Final = 2
 #: None is made again after so long, for a job has little more than a minute for its last cell.
-_AGAIN_S: Final = 20.0
+_AGAIN_S: Final = 8.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _NUMBERS: Final = {
     "most": ("--most", "run so many cells at most, a seeded choice of all; 0 for all"),
     "seed": ("--seed", "of that choice and of the prompts"),
     "repeats": ("--repeats", "runs of each cell, at least"),
-    "tries": ("--tries", "a disturbed cell is predicted and run again, so often at most"),
+    "tries": ("--tries", "a noisy cell is predicted and run again, so often at most"),
 }
 
 
@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with the sweep of this record")
     parser.epilog = (
         "A sweep runs many settings one after another; one combination of them is a cell. A cell is "
-        "disturbed where other programs used the processors, the machine's pace changed, or repeated steps "
+        "noisy where other programs used the processors, the machine's pace changed, or repeated steps "
         "scattered; no verdict is drawn from it."
     )
 

@@ -145,7 +145,7 @@ def _sweep(name: str, data: object) -> Entry:
         model=_listed(request.models),
         formats=_formats(request.weights, request.kv),
         what=f"{len(record.cells)} of {len(request.cells())} cells, each predicted before it ran",
-        noisy=(f"{disturbed} of {len(record.cells)} cells were disturbed",) if disturbed else (),
+        noisy=(f"{disturbed} of {len(record.cells)} cells were noisy",) if disturbed else (),
     )
 
 

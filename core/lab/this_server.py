@@ -69,7 +69,7 @@ def _not_fit(record: SweepRecord) -> str:
         return "no cell of this one could be run."
     if 2 * len(disturbed) > len(done):
         return (
-            f"{len(disturbed):,} of {len(done):,} cells were disturbed ({disturbed[0].noisy[0]}). "
+            f"{len(disturbed):,} of {len(done):,} cells were noisy ({disturbed[0].noisy[0]}). "
             "Make it again when nothing else runs."
         )
     return ""

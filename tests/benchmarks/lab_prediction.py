@@ -52,7 +52,7 @@ def held_out(seed: int) -> SweepRecord:
 
 def _figures(found: CellErrors, record: SweepRecord) -> list[Figure]:
     median, p90 = _TARGETS[found.metric]
-    kind = "disturbed" if found.noisy else "quiet"
+    kind = "noisy" if found.noisy else "quiet"
     name = f"{_NAMES[found.metric]} predicted, seed {record.request.seed}, {found.cells} {kind} cells"
     calibration = record.calibrations[-1]
     conditions = (

@@ -28,7 +28,7 @@ def test_a_contributor_checks_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["records", str(path)]) == 0
     said = capsys.readouterr().out
     assert "mine.json: sweep, NVIDIA H200 (cuda), 2026-11-29" in said
-    assert "noisy: 7 of 8 cells were disturbed" in said
+    assert "noisy: 7 of 8 cells were noisy" in said
     assert said.endswith("1 whole, 0 refused.\n")
 
 

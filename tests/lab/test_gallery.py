@@ -59,7 +59,7 @@ def test_a_record_says_by_itself_what_it_is(folder: Path) -> None:
 
 def test_a_sweep_says_how_many_cells_were_disturbed(folder: Path) -> None:
     sweep_module.save(sweep_record(noisy=("others used the host",)), folder / "sweeps" / "h200.json")
-    assert gallery(folder).entries[1].noisy == ("7 of 8 cells were disturbed",)
+    assert gallery(folder).entries[1].noisy == ("7 of 8 cells were noisy",)
 
 
 @pytest.mark.parametrize("predicted", [True, False])

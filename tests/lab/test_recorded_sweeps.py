@@ -1,17 +1,20 @@
 """What must hold in every recorded sweep: sums, floors, ranges, and the protocol's own promises."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.catalog.assets import FOLDER
-from core.lab import sweep_record
+from core.lab import bench, sweep_record
+from core.lab.cell_errors import cell_errors
 from core.lab.noise import DRIFT_LIMIT
 from core.lab.ranges import half_width
 from core.lab.sweep_cell import METRICS, SweptCell
 from core.lab.sweep_record import SweepRecord
 
+ROOT = FOLDER.parent
 FILES = sorted((FOLDER / "records" / "sweeps").glob("*.json"))
 
 
@@ -54,6 +57,17 @@ def test_every_cell_was_predicted_by_a_calibration_of_before(record: SweepRecord
     times = {calibration.id: calibration.measured_at for calibration in record.calibrations}
     for swept in done(record):
         assert times[swept.calibration] <= swept.measured_at
+
+
+def test_the_readme_tells_what_each_held_out_sweep_gave(record: SweepRecord) -> None:
+    """Median and 90th percentile of the error of the quiet cells, to a tenth of a percent."""
+    found = {errors.metric: errors for errors in cell_errors(record.cells) if not errors.noisy}
+    figures = [f"{found[name].median:.1f} %, {found[name].p90:.1f} %" for name in METRICS]
+    row = f"{found['tpot'].cells} of {len(record.cells)} | {' | '.join(figures)} |"
+    if replace(record.request, seed=0) == bench.HELD_OUT:
+        assert row in (ROOT / "README.md").read_text()
+    else:
+        assert len(record.cells) < len(bench.HELD_OUT.cells())
 
 
 def test_the_ranges_of_today_hold_most_of_what_was_measured() -> None:

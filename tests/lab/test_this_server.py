@@ -39,7 +39,7 @@ def test_half_of_the_cells_may_be_disturbed_and_not_more() -> None:
     half = len(REQUEST.cells()) // 2
     assert this_server.publish(disturbed(half)) == ""
     said = this_server.publish(disturbed(half + 1))
-    assert f"{half + 1} of {2 * half} cells were disturbed (a guest). Make it again" in said
+    assert f"{half + 1} of {2 * half} cells were noisy (a guest). Make it again" in said
     assert this_server.published() == disturbed(half)
 
 

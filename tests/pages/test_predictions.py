@@ -212,7 +212,7 @@ def test_a_sweep_shows_its_errors_its_cells_and_what_was_disturbed(open_app: Ope
     assert "7 of 8 cells were predicted, then run 3 times each. 1 could not be run." in said
     errors = table(app, "off by")
     assert [row[0] for row in errors[1:]] == [
-        f"{metric}, 7 disturbed cells" for metric in ("TTFT", "TPOT", "end to end")
+        f"{metric}, 7 noisy cells" for metric in ("TTFT", "TPOT", "end to end")
     ]
     assert {row[1] for row in errors[1:]} == {"10.0"}
     app.session_state["predictions_record_cells"] = True

@@ -118,7 +118,7 @@ def how_measured(record: RunRecord) -> str:
     now, then = record.load.before, record.calibration.pace
     words.append(
         "Predicted for this machine as it was just before the run: memory read "
-        f"{format_gb(now.read_bytes_per_s)}/s and a small call took {format_seconds(now.call_s)}. "
+        f"{format_gb(now.read_bytes_per_s)}/s and a call of the library took {format_seconds(now.call_s)}. "
         "When it was calibrated, that was "
         f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}."
     )

@@ -52,19 +52,19 @@ def of_run(record: RunRecord) -> Rows:
             "others' use of the processors",
             f"{record.load.others:.0%}, stolen by the host {record.load.steal:.0%}",
         ),
-        ("disturbed", "; ".join(record.noisy) or "no"),
+        ("noisy", "; ".join(record.noisy) or "no"),
     ]
 
 
 def of_sweep(record: SweepRecord) -> Rows:
     """The same of a sweep."""
-    disturbed = [swept for swept in record.cells if swept.noisy]
-    reasons = dict.fromkeys(reason for swept in disturbed for reason in swept.noisy)
-    said = f"{len(disturbed)} of {len(record.cells)} cells" + (f": {'; '.join(reasons)}" if reasons else "")
+    noisy = [swept for swept in record.cells if swept.noisy]
+    reasons = dict.fromkeys(reason for swept in noisy for reason in swept.noisy)
+    said = f"{len(noisy)} of {len(record.cells)} cells" + (f": {'; '.join(reasons)}" if reasons else "")
     return [
         ("when", clock(record.created_at)),
         ("calibrated", "; ".join(_calibration(each) for each in record.calibrations) or "none"),
-        ("disturbed", said if disturbed else "no cell"),
+        ("noisy", said if noisy else "no cell"),
     ]
 
 

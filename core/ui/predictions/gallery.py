@@ -22,7 +22,7 @@ from core.ui.plain import plain
 from core.ui.predictions import conditions, link, results, sweeps
 from core.ui.scenario import record as scenario
 
-COLUMNS: Final = ("file", "kind", "machine", "when", "model, weights / cache", "what", "disturbed")
+COLUMNS: Final = ("file", "kind", "machine", "when", "model, weights / cache", "what", "noisy")
 _CHOICE: Final = "predictions_record_choice"
 _TABLE: Final = "predictions_records_table"
 #: On a phone the table scrolls in its frame; its words then need not be broken.
@@ -77,8 +77,8 @@ def _sentence(found: Gallery) -> str:
 def _row(entry: Entry) -> tuple[str, ...]:
     where = entry.machine if entry.device in {"cpu", "server"} else f"{entry.machine}, {entry.device}"
     model = f"{entry.model}, {entry.formats}"
-    disturbed = "yes" if entry.noisy else "no"
-    return entry.name, entry.kind, where, clock(entry.created_at)[:10], model, entry.what, disturbed
+    noisy = "yes" if entry.noisy else "no"
+    return entry.name, entry.kind, where, clock(entry.created_at)[:10], model, entry.what, noisy
 
 
 def _chosen(found: Gallery) -> Entry | None:

@@ -31,7 +31,7 @@ def experiment(entry: Entry) -> None:
         _split(record)
     elif isinstance(record, SpeculateRecord):
         _speculation(record)
-    rows = [("when", clock(entry.created_at)), ("disturbed", "; ".join(entry.noisy) or "no")]
+    rows = [("when", clock(entry.created_at)), ("noisy", "; ".join(entry.noisy) or "no")]
     conditions.draw(entry.host, rows, "predictions_record")
 
 

@@ -18,16 +18,16 @@ from core.ui.table import Blank, Cell
 
 #: What each metric is called.
 METRICS: Final = {"ttft": "TTFT", "tpot": "TPOT", "end_to_end": "end to end"}
-_DISTURBED: Final = "disturbed cells"
+_NOISY: Final = "noisy cells"
 _MS: Final = 1e3
 _COLUMNS: Final = ("off by", "median, %", "90th percentile, %", "in range, %")
 _MACHINE_COLUMNS: Final = (
-    *("machine", "cells", "quiet", "disturbed"),
+    *("machine", "cells", "quiet", "noisy"),
     *(f"{name} {what}, %" for name in METRICS.values() for what in ("median", "p90")),
 )
 _CELLS: Final = (
     "cell", "prompt", "batch", "TTFT predicted, ms", "measured, ms", "TPOT predicted, ms", "measured, ms ",
-    "end to end predicted, ms", "measured, ms  ", "disturbed", "outside of what was calibrated",
+    "end to end predicted, ms", "measured, ms  ", "noisy", "outside of what was calibrated",
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def draw(record: SweepRecord, key: str) -> None:
             st.subheader("Errors by metric", anchor=False)
             table.show(_COLUMNS, [_error_cells(each) for each in found], "Errors by metric")
             prose.small(
-                "An error is |predicted / measured - 1|, of the median of a cell's samples. From disturbed "
+                "An error is |predicted / measured - 1|, of the median of a cell's samples. From noisy "
                 "cells no verdict is drawn."
             )
     _every_cell(record, key)
@@ -82,9 +82,9 @@ def _machine_row(entry: Entry, record: SweepRecord) -> tuple[Cell, ...]:
         each = found.get(metric)
         errors += [each.median, each.p90] if each else [Blank.DOES_NOT_APPLY] * 2
     quiet = next(iter(found.values())).cells if found else 0
-    disturbed = sum(bool(swept.noisy) for swept in record.cells)
+    noisy = sum(bool(swept.noisy) for swept in record.cells)
     name = f"{entry.machine}, {entry.device}, {record.created_at[:10]}"
-    return (name, entry.what.partition(",")[0], quiet, disturbed, *errors)
+    return (name, entry.what.partition(",")[0], quiet, noisy, *errors)
 
 
 def sentence(record: SweepRecord) -> str:
@@ -104,14 +104,14 @@ def _times(repeats: int) -> str:
 
 
 def _error_cells(found: CellErrors) -> tuple[Cell, ...]:
-    cells = f"{found.cells} {'disturbed ' if found.noisy else ''}{'cell' if found.cells == 1 else 'cells'}"
+    cells = f"{found.cells} {'noisy ' if found.noisy else ''}{'cell' if found.cells == 1 else 'cells'}"
     return f"{METRICS[found.metric]}, {cells}", found.median, found.p90, round(100 * found.in_range, 1)
 
 
 def _picture(record: SweepRecord) -> picture.Picture:
     kinds = tuple(METRICS.values())
     if any(swept.noisy for swept in record.cells):
-        kinds = (*kinds, _DISTURBED)
+        kinds = (*kinds, _NOISY)
     points = [
         _point(swept, metric)
         for swept in record.cells
@@ -128,7 +128,7 @@ def _point(swept: SweptCell, metric: str) -> ScatterPoint:
     return ScatterPoint(
         id=f"{swept.cell.key} {metric}",
         name=f"{METRICS[metric]}, {cell_name(swept)}",
-        kind=_DISTURBED if swept.noisy else METRICS[metric],
+        kind=_NOISY if swept.noisy else METRICS[metric],
         measured=measured.median_s * _MS,
         predicted=predicted.value_s * _MS,
         low=max(predicted.low_s, predicted.value_s * 1e-3) * _MS,

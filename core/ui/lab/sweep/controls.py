@@ -65,7 +65,7 @@ def more(status: LabStatus, *, locked: bool) -> None:
                 "tries",
                 1,
                 MOST_REPEATS,
-                "A disturbed cell is run again, so often at most.",
+                "A noisy cell is run again, so often at most.",
                 locked=locked,
             )
         with right:

@@ -27,7 +27,7 @@ from core.lab.pace import Pace
 from core.lab.reach import Reach, largest_matrix
 from core.lab.timing import spread
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
-from core.lab.worker.calibration_turn import STORED, Measuring, WholeStep
+from core.lab.worker.calibration_turn import SELDOM, STORED, Measuring, WholeStep
 from core.lab.worker.ceilings import MemoryProbe, peak_flops_per_s
 from core.lab.worker.effort import Effort
 from core.lab.worker.exchanges import MESSAGE_BYTES, local_link, not_measured
@@ -38,8 +38,6 @@ from core.lab.worker.threads import choose_threads
 PHASE: Final = "calibrating"
 #: Weight formats in which an engine can run, each with the usual format of the cache.
 FORMATS_RUN: Final = dict.fromkeys(("fp32", "bf16", "int8-dynamic", "int8", "int8-g32", "int4"), "bf16")
-#: Of these one round is enough.
-SELDOM: Final = ("fp32", "int8-g32")
 #: The most of the fixed costs that may be put down to the clock.
 _MOST_CLOCK: Final = 0.9
 #: A calibration whose samples scatter by more than this is noisy.

@@ -24,13 +24,16 @@ _OF_THE_CACHE: Final = {"attention", "kv_write"}
 #: Weights that some devices only store, and widen slowly for every product: a full calibration times them
 #: once, at few sizes, and a quick one never.
 STORED: Final = {"fp8-weight-only": "bf16"}
+#: Of these one round of a full calibration is enough, and a quick one times them at few sizes.
+SELDOM: Final = ("fp32", "int8-g32")
 #: Layers that run before the first that is sampled: two pairs.
 _WARMING: Final = 4
-#: Steps of a generation that tells what a whole step takes; generations are made again so many times at most,
+#: Generations that tell what a whole step takes, and their steps; they are made again so many times at most,
 #: and so few steady ones are enough.
-_STEPS: Final = 6
+_GENERATIONS: Final = 4
+_STEPS: Final = 4
 _MOST_AGAIN: Final = 2
-_LEAST_WHOLE: Final = 3
+_LEAST_WHOLE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +104,17 @@ class Measuring:
 
     def _passes(self) -> Iterator[tuple[OperatorClock, PassShape, int]]:
         """Every pass, what times it, and how often."""
-        effort, stored = self.effort, self.engine.weights in STORED
+        effort, weights = self.effort, self.engine.weights
+        brief = weights in STORED or (effort.depth == "quick" and weights in SELDOM)
         every = self._every_layer(self.engine)
         pair, narrow = (self._clock(self.engine, layers) for layers in ((0, 1), (0,)))
-        for context in effort.decode_contexts[:1] if stored else effort.decode_contexts:
+        for context in effort.decode_contexts[::2] if brief else effort.decode_contexts:
             yield every, PassShape(1, context), effort.decode_repeats
-        for batch, context in () if stored else effort.batches:
+        for batch, context in () if brief else effort.batches:
             yield every, PassShape(1, context, batch), effort.decode_repeats
-        for tokens in effort.prefill_tokens[-1:] if stored else effort.prefill_tokens:
+        for tokens in effort.prefill_tokens[::3] if brief else effort.prefill_tokens:
             yield pair, PassShape(tokens, tokens), effort.prefill_repeats
-        for tokens in () if stored else effort.long_tokens:
+        for tokens in () if brief else effort.long_tokens:
             yield narrow, PassShape(tokens, tokens), 1
 
     def _every_layer(self, engine: Engine) -> OperatorClock:
@@ -146,9 +150,9 @@ class Measuring:
         samples = clock.samples(one, repeats, pace)[:-1]
         whole = repeated(
             lambda: _step_s(engine, one.context),
-            repeats,
+            _GENERATIONS,
             self.steadiness,
-            lambda made: made < _MOST_AGAIN * repeats,
+            lambda made: made < _MOST_AGAIN * _GENERATIONS,
         )
         calls = tuple((sample.operator, sample.format) for sample in samples)
         whole_s = statistics.median(whole.kept(_LEAST_WHOLE))

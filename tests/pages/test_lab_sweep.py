@@ -1,8 +1,10 @@
 """The lab's sweep: what is set, cells as they come in, stopping, going on, and files."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.errors import JobError
@@ -15,9 +17,10 @@ from core.lab.sweep_request import MOST_SEED, SweepRequest
 from core.ui.lab.link import KV, WEIGHTS
 from core.ui.lab.sweep import controls, files, settings
 from core.ui.lab.sweep.results import speed_points
+from core.ui.lab.watch import WAITING_S
 from tests.lab.sweep_example import sweep
 from tests.pages.conftest import Open, settled, state, words
-from tests.pages.fake_lab import FakeLab
+from tests.pages.fake_lab import FakeLab, ready
 
 pytestmark = pytest.mark.page
 
@@ -50,6 +53,27 @@ def test_it_says_how_many_cells_there_are_before_anything_runs(open_app: Open) -
     count = len(settings.FIRST.cells())
     assert f"{count} cells, about" in words(app)
     assert not app.error
+
+
+def test_it_looks_again_until_the_measuring_process_is_ready(
+    open_app: Open, lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody touches the page meanwhile: only a part that runs again by itself can notice."""
+    again: dict[str, float | None] = {}
+    fragment = st.fragment
+
+    def noted(*args: Any, run_every: float | None = None, key: str = "", **others: Any) -> Any:
+        again[key] = run_every
+        return fragment(*args, run_every=run_every, key=key or None, **others)
+
+    monkeypatch.setattr(st, "fragment", noted)
+    lab.now = ready(state="warming", phase="calibrating", info=replace(ready().info, calibration=None))
+    app = open_sweep(open_app)
+    assert state(app) == "starting"
+    assert "Now: calibrating" in words(app)
+    assert again["sweep_await"] == WAITING_S
+    lab.now = ready()
+    assert state(settled(app.run())) == "nothing"
 
 
 def test_cells_come_in_while_it_runs_and_stay_when_it_is_done(open_app: Open, lab: FakeLab) -> None:

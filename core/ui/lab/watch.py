@@ -8,6 +8,7 @@ act.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from html import escape
 from typing import Final
 
@@ -54,7 +55,7 @@ def watch(lab: Lab, device: str, period: float, *, writes: bool = True) -> None:
         writes: what can be run here writes a text, for which there is room.
     """
     if runs.job() is None:
-        _preparing(lab.status(device))
+        preparing(lab.status(device))
         if writes:
             _streaming("")
     else:
@@ -134,7 +135,21 @@ def queued(snapshot: JobSnapshot, status: LabStatus) -> None:
         state_card("queued", _place(snapshot))
 
 
-def _preparing(status: LabStatus) -> None:
+def is_preparing(status: LabStatus) -> bool:
+    """Nothing is predicted yet, and that changes without anybody's help."""
+    return status.calibration is None and status.state in SOON
+
+
+def await_ready(lab: Lab, device: str, draw: Callable[[LabStatus], None]) -> None:
+    """A fragment that draws where the measuring process stands, until it is ready."""
+    status = lab.status(device)
+    if not is_preparing(status):
+        st.rerun()
+    draw(status)
+
+
+def preparing(status: LabStatus) -> None:
+    """A card with where the measuring process stands."""
     if status.state == "failed":
         state_card("failed", sentences.cannot_start(status.message))
         return

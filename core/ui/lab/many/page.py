@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.lab.serve_record import ServeRecord
 from core.lab.serve_request import ServeRequest
+from core.lab.status import LabStatus
 from core.ui import print_view, prose
 from core.ui.lab import experiment, runs
 from core.ui.lab.experiment import Notes
@@ -17,7 +18,7 @@ from core.ui.lab.many import controls, files, numbers, pictures
 from core.ui.lab.many.settings import LINKED, experiment_of, way_name
 from core.ui.lab.many.shown import Shown, predicted, served_way, simulated_way
 from core.ui.lab.service import Lab
-from core.ui.lab.watch import SOON, WAITING_S, getting_ready
+from core.ui.lab.watch import WAITING_S, await_ready, getting_ready, is_preparing
 from core.ui.lesson import trial
 
 _PREDICTED: Final = "lab_many_predicted"
@@ -52,8 +53,8 @@ def _settings(lab: Lab) -> tuple[ServeRecord | None, ServeRequest, str]:
         if link.open:
             with link.place:
                 st.code(LINKED.address(part="many"), language=None, wrap_lines=True)
-    if runs.job() is None and status.calibration is None and status.state in SOON:
-        st.fragment(_await, key="serve_await", run_every=WAITING_S)(lab)
+    if runs.job() is None and is_preparing(status):
+        st.fragment(await_ready, key="serve_await", run_every=WAITING_S)(lab, "cpu", _preparing)
     loaded = files.loaded()
     if loaded is not None and runs.job() is None:
         files.loaded_card(loaded)
@@ -76,11 +77,8 @@ def _settings(lab: Lab) -> tuple[ServeRecord | None, ServeRequest, str]:
     return (found[0] if found else None), request, problem
 
 
-def _await(lab: Lab) -> None:
-    """Say why no time is predicted yet, until it is."""
-    status = lab.status("cpu")
-    if status.calibration is not None or status.state not in SOON:
-        st.rerun()
+def _preparing(status: LabStatus) -> None:
+    """Why no time is predicted yet."""
     prose.small(getting_ready(status))
 
 

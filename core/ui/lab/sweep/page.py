@@ -24,7 +24,7 @@ from core.ui import print_view
 from core.ui.lab import models, runs
 from core.ui.lab.service import Lab, Visits
 from core.ui.lab.sweep import controls, files, results, server, settings
-from core.ui.lab.watch import SOON, getting_ready, look, queued
+from core.ui.lab.watch import WAITING_S, await_ready, is_preparing, look, preparing, queued
 from core.ui.plain import plain
 from core.ui.state_card import state_card
 
@@ -52,7 +52,7 @@ def show(lab: Lab, visits: Visits) -> None:
     if record is not None and not record.is_finished and _goes_on(request):
         _start(lab, visits, request, record)
         st.rerun()
-    _at_rest(status, request, record, problem)
+    _at_rest(lab, request, record, problem)
     if not print_view.is_on():
         anew = replace(request, device=_device_here(request, status))
         _buttons(lab, visits, anew, record, stuck=bool(problem))
@@ -148,11 +148,12 @@ def _buttons(
             st.button("Begin anew", key="sweep_anew", on_click=_start, args=(lab, visits, anew, None))
 
 
-def _at_rest(status: LabStatus, request: SweepRequest, record: SweepRecord | None, problem: str) -> None:
+def _at_rest(lab: Lab, request: SweepRequest, record: SweepRecord | None, problem: str) -> None:
+    status = lab.status(request.device)
     if sentence := problem or _trouble(request):
         state_card("failed", sentence)
-    elif status.calibration is None and status.state in SOON:
-        state_card("starting", getting_ready(status), status.fraction)
+    elif is_preparing(status):
+        st.fragment(await_ready, key="sweep_await", run_every=WAITING_S)(lab, request.device, preparing)
     elif record is None:
         state_card("nothing", controls.length(request, _expected_s(request, status)))
     elif not record.is_finished:

@@ -125,7 +125,7 @@ def _tell_cells(say: Say) -> Callable[[JobSnapshot], None]:
 
 
 def run_until_quiet(lab: LabClient, request: RunRequest, owner: str, tries: int) -> RunRecord:
-    """Do a run, again while it says that it was disturbed, ``tries`` times at most; the last one stands.
+    """Do a run, again while it says that it was noisy, ``tries`` times at most; the last one stands.
 
     Raises:
         JobError: a run failed, with its own sentence.

@@ -1,6 +1,6 @@
 """How far off the predictions of a sweep's cells were, by what was predicted.
 
-Disturbed cells are counted apart: no verdict is drawn from them. An error is
+Noisy cells are counted apart: no verdict is drawn from them. An error is
 ``|predicted / measured - 1|`` in percent, of the median of a cell's samples.
 """
 
@@ -19,7 +19,7 @@ class CellErrors:
     """Errors of some cells in one metric.
 
     Attributes:
-        metric: one of ``METRICS``. noisy: whether the cells are those that were disturbed.
+        metric: one of ``METRICS``. noisy: whether the cells are the noisy ones.
         cells: how many. median, p90: percent. in_range: share of measured medians in the predicted range.
     """
 

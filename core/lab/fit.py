@@ -128,9 +128,8 @@ def _by_operator(samples: Sequence[Sample], products: dict[str, MeasuredRate]) -
     for (operator, name), group in _grouped(samples, lambda s: (s.operator, s.format)).items():
         shared_s = products[name].rate.fixed_s if name in products else None
         if operator == HEAD:
-            fitted = _fit_head(group, shared_s or 0.0)
-        else:
-            fitted = _fit(group, shared_s if group[0].kind == "linear" else None)
+            shared_s = shared_s or 0.0  # it comes in one size, which tells no fixed cost
+        fitted = _fit(group, shared_s if group[0].kind == "linear" else None)
         rows.append(replace(fitted, format=name, operator=operator))
     return rows
 
@@ -167,14 +166,6 @@ def _moving(by_rows: Sequence[tuple[int, Sequence[Sample]]], fixed_s: float, byt
         (UNLIMITED,) * len(by_rows),
         (bytes_per_s, *(_slope(group, fixed_s) for _, group in by_rows[1:])),
     )
-
-
-def _fit_head(samples: Sequence[Sample], fixed_s: float) -> MeasuredRate:
-    """The head comes in one size: its fixed cost is that of other products, its FLOP/s are by rows."""
-    bytes_per_s = _slope([sample for sample in samples if sample.rows == 1] or samples, fixed_s)
-    by_rows = sorted(_grouped(samples, lambda s: s.rows).items())
-    flops_per_s = tuple(_flops_per_s(group, fixed_s, bytes_per_s) for _, group in by_rows)
-    return _rate(samples, Rate(fixed_s, bytes_per_s, tuple(float(rows) for rows, _ in by_rows), flops_per_s))
 
 
 def _rate(samples: Sequence[Sample], rate: Rate) -> MeasuredRate:

@@ -135,7 +135,7 @@ def _run(name: str, data: object) -> Entry:
 
 def _sweep(name: str, data: object) -> Entry:
     record = SweepRecord.from_json(data)
-    request, disturbed = record.request, sum(bool(swept.noisy) for swept in record.cells)
+    request, noisy = record.request, sum(bool(swept.noisy) for swept in record.cells)
     return Entry(
         name=name,
         kind="sweep",
@@ -145,7 +145,7 @@ def _sweep(name: str, data: object) -> Entry:
         model=_listed(request.models),
         formats=_formats(request.weights, request.kv),
         what=f"{len(record.cells)} of {len(request.cells())} cells, each predicted before it ran",
-        noisy=(f"{disturbed} of {len(record.cells)} cells were noisy",) if disturbed else (),
+        noisy=(f"{noisy} of {len(record.cells)} cells were noisy",) if noisy else (),
     )
 
 

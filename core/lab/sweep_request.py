@@ -93,7 +93,7 @@ class SweepRequest:
         new_tokens: of each request; 2 or more, for TPOT needs a second token.
         most: cells that are run at most, a seeded choice of all; 0 for all of them.
         seed: of that choice and of the prompts. repeats: how often each cell is run.
-        tries: a cell that was disturbed is predicted and run again, so often at most.
+        tries: a cell that was noisy is predicted and run again, so often at most.
         quality: also tell how far each pair of formats moves the embedded model's answers.
         device: where it runs.
     """

@@ -62,14 +62,14 @@ def _read(path: Path, changed_ns: int, size: int) -> SweepRecord | str:
 def _not_fit(record: SweepRecord) -> str:
     """What speaks against showing a sweep to everybody, as the end of a sentence; empty for nothing."""
     done = [swept for swept in record.cells if swept.samples]
-    disturbed = [swept for swept in done if swept.noisy]
+    noisy = [swept for swept in done if swept.noisy]
     if not record.is_finished:
         return "this one ended early. Go on with it first."
     if not done:
         return "no cell of this one could be run."
-    if 2 * len(disturbed) > len(done):
+    if 2 * len(noisy) > len(done):
         return (
-            f"{len(disturbed):,} of {len(done):,} cells were noisy ({disturbed[0].noisy[0]}). "
+            f"{len(noisy):,} of {len(done):,} cells were noisy ({noisy[0].noisy[0]}). "
             "Make it again when nothing else runs."
         )
     return ""

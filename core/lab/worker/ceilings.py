@@ -20,7 +20,7 @@ import torch
 from core.engine.clock import synchronise
 from core.lab.calibration import SizedBandwidth
 from core.lab.pace import Pace
-from core.lab.worker.steadiness import Steadiness, near
+from core.lab.worker.steadiness import Steadiness, always_steady, near
 from core.units import KIB, MB, MIB
 
 _CACHE_FILES: Final = "cpu0/cache/index*/size"
@@ -75,10 +75,12 @@ class MemoryProbe:
 
     def read_bytes_per_s(self) -> float:
         """The median of the last checks of a minute: a single one is shorter than a run."""
+        self._reads.append((time.monotonic(), self._read_for_a_moment()))
+        return statistics.median(self._recent_reads())
+
+    def _recent_reads(self) -> list[float]:
         now_s = time.monotonic()
-        self._reads.append((now_s, self._read_for_a_moment()))
-        recent = [found for at_s, found in self._reads if now_s - at_s < _RECENT_S]
-        return statistics.median(recent)
+        return [found for at_s, found in self._reads if now_s - at_s < _RECENT_S]
 
     def _read_for_a_moment(self) -> float:
         """Read the working set again and again; the median pass."""
@@ -93,7 +95,7 @@ class MemoryProbe:
 
         Neighbours come and go within seconds. A machine that stays slower is one that is.
         """
-        while sum(time.monotonic() - at_s < _RECENT_S for at_s, _ in self._reads) < _LEAST_READS:
+        while len(self._recent_reads()) < _LEAST_READS:
             self.read_bytes_per_s()
         for _ in range(_MOST_ROUNDS):
             now = Pace(self.read_bytes_per_s(), self.call_s())
@@ -107,8 +109,7 @@ class MemoryProbe:
         A GPU's cores are shared with nobody, and a single launch says nothing of them: it is always steady.
         """
         if self.device.type == "cuda":
-            call_s = usual_s or self.call_s()
-            return Steadiness(lambda: call_s, call_s)
+            return always_steady(usual_s or self.call_s())
         if usual_s is not None:
             return Steadiness(self.short_call_s, usual_s)
         found = Steadiness(self.short_call_s, self.call_s(), learns=True)

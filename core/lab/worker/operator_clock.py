@@ -29,7 +29,7 @@ from core.engine.transformer import Pass
 from core.lab.fit import Sample
 from core.lab.pace import Pace
 from core.lab.timing import spread, warm_up
-from core.lab.worker.steadiness import Steadiness, repeated
+from core.lab.worker.steadiness import Steadiness, always_steady, repeated
 
 _MOST_WARM_UP: Final = 6
 #: Passes at one size end after so many seconds, so that a calibration on a busy host ends too.
@@ -128,7 +128,7 @@ class OperatorClock:
         found = repeated(
             lambda: self._pass(one),
             repeats,
-            self._care.steadiness or Steadiness(lambda: pace.call_s, pace.call_s),
+            self._care.steadiness or always_steady(pace.call_s),
             lambda made: made < _LEAST_PASSES or time.perf_counter() < deadline,
         )
         least = min(_LEAST_PASSES, repeats)

@@ -43,6 +43,11 @@ class Steadiness:
         return Check(now_s, near(now_s, self.usual_s))
 
 
+def always_steady(call_s: float) -> Steadiness:
+    """Where nobody looks, or nothing can change: every check gives the same."""
+    return Steadiness(lambda: call_s, call_s)
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """What a check found: seconds of a call, and whether that is near to what it usually takes."""

@@ -68,7 +68,7 @@ class CellWork:
     def do(self) -> SweptCell:
         """A warm-up, then the pace, the prediction, the runs and the pace again.
 
-        A cell that was disturbed is done again, as often as the request allows; the last one stands.
+        A cell that was noisy is done again, as often as the request allows; the last one stands.
 
         Raises:
             StopRequestedError: the job was cancelled.

@@ -63,7 +63,13 @@ def test_the_readme_tells_what_each_held_out_sweep_gave(record: SweepRecord) -> 
     """Median and 90th percentile of the error of the quiet cells, to a tenth of a percent."""
     found = {errors.metric: errors for errors in cell_errors(record.cells) if not errors.noisy}
     figures = [f"{found[name].median:.1f} %, {found[name].p90:.1f} %" for name in METRICS]
-    row = f"{found['tpot'].cells} of {len(record.cells)} | {' | '.join(figures)} |"
+    counts = (
+        sum(swept.tries > 1 for swept in record.cells),
+        sum(len(swept.samples["tpot"]) for swept in record.cells if swept.samples),
+        sum(swept.unsteady for swept in record.cells),
+    )
+    quiet = f"{found['tpot'].cells} of {len(record.cells)}"
+    row = f"{quiet} | {' | '.join(map(str, counts))} | {' | '.join(figures)} |"
     if replace(record.request, seed=0) == bench.HELD_OUT:
         assert row in (ROOT / "README.md").read_text()
     else:

@@ -6,6 +6,7 @@ machine, the number of threads, the kernel and the shape.
 
 from __future__ import annotations
 
+import bisect
 import json
 import math
 import os
@@ -29,7 +30,6 @@ _REPEATS: Final = 7
 #: On a busy host a question is given up after this time, but not before this many timings.
 _PATIENCE_S: Final = 0.1
 _FEWEST_REPEATS: Final = 2
-_LOST_IN_A_ROW: Final = 2
 #: More than the caches of most processors hold.
 _OTHER_BYTES: Final = 64 * MIB
 _VERSION: Final = 7
@@ -117,15 +117,18 @@ def _read(file: Path) -> dict[str, int]:
 
 
 def _switch_rows(ways: tuple[Timed, Timed], example: Tensor, device: torch.device) -> int:
-    """The last count at which the first way wins; two lost counts in a row end the search."""
-    last = lost = 0
-    for count in LADDER:
-        rows = example.expand(count, -1).contiguous()
-        few_s, many_s = best_times_s(ways, rows, device)
-        last, lost = (count, 0) if few_s <= many_s else (last, lost + 1)
-        if lost == _LOST_IN_A_ROW:
-            break
-    return last
+    """The last count at which the first way wins, 0 for none; it loses at all that are larger.
+
+    So half of what is left is ruled out by each timing. Near the true answer both take the same time, and
+    a busy moment that rules out the wrong half there costs little.
+    """
+
+    def loses(count: int) -> bool:
+        few_s, many_s = best_times_s(ways, example.expand(count, -1).contiguous(), device)
+        return few_s > many_s
+
+    place = bisect.bisect_left(LADDER, True, key=loses)
+    return LADDER[place - 1] if place else 0
 
 
 @torch.inference_mode()

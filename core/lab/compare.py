@@ -62,7 +62,8 @@ class Comparison:
 
     Attributes:
         ttft: the first step; its spread is of the repeated prefills.
-        tpot: the mean later step against the median of the repeated ones; None for one token.
+        tpot: the mean later step against the median of the repeated ones, each with what lies between two;
+            None for one token.
         steps: each step of the visible run against its own prediction, in order.
         prefill, decode: by operator, in execution order; empty where nothing was profiled.
         verdict: "agrees", "differs", or "noisy" where none is drawn.
@@ -83,21 +84,27 @@ def compare(record: RunRecord) -> Comparison:
     prediction, noisy = record.prediction, bool(record.noisy)
     ttft = _ratio("TTFT", prediction.ttft_s, record.prefill_spread, noisy)
     tpot = None
-    if prediction.tpot_s is not None and record.decode_spread is not None:
-        tpot = _ratio("TPOT", prediction.tpot_s, record.decode_spread, noisy)
+    if prediction.tpot_s is not None and record.token_spread is not None:
+        tpot = _ratio("TPOT", prediction.tpot_s, record.token_spread, noisy)
     verdict = _verdict(ttft, tpot, noisy)
     return Comparison(
         ttft=ttft,
         tpot=tpot,
-        steps=tuple(
-            Ratio(f"step {step.index}", predicted_s, step.host_s, step.host_s, step.host_s)
-            for step, predicted_s in zip(record.steps, prediction.step_s, strict=False)
-        ),
+        steps=_steps(record),
         prefill=_operators(record, "prefill"),
         decode=_operators(record, "decode"),
         verdict=verdict,
         sentence=_sentence(record, verdict, ttft, tpot),
     )
+
+
+def _steps(record: RunRecord) -> tuple[Ratio, ...]:
+    later_from, between_s = len(record.prefill_steps), record.between_steps_s
+    rows = []
+    for place, (step, predicted_s) in enumerate(zip(record.steps, record.prediction.step_s, strict=False)):
+        seen_s = step.host_s + (between_s if place >= later_from else 0.0)
+        rows.append(Ratio(f"step {step.index}", predicted_s, seen_s, seen_s, seen_s))
+    return tuple(rows)
 
 
 def prediction_beside(record: RunRecord) -> Prediction:
@@ -124,7 +131,7 @@ def _operators(record: RunRecord, phase: str) -> tuple[Ratio, ...]:
     """
     prefill = phase == "prefill"
     predicted = record.prediction.prefill if prefill else record.prediction.decode
-    plain = record.prefill_spread if prefill else record.decode_spread
+    plain = record.prefill_spread if prefill else record.token_spread
     measured = {name: spread(times_s) for name, times_s in record.measured.operators_s.get(phase, {}).items()}
     if predicted is None or plain is None or not measured:
         return ()

@@ -90,6 +90,20 @@ class RunRecord:
         return self._spread(list(self.measured.decode_repeats_s)) or self.step_spread
 
     @property
+    def between_steps_s(self) -> float:
+        """What the engine did between two later steps of the visible run: its plan, the text, the stream."""
+        steps_s = [step.host_s for step in self.later_steps]
+        if not steps_s or self.measured.tpot_s is None:
+            return 0.0
+        return max(self.measured.tpot_s - sum(steps_s) / len(steps_s), 0.0)
+
+    @property
+    def token_spread(self) -> Spread | None:
+        """TPOT: of the repeated decode steps, each with what lies between two of them."""
+        steps = self.decode_spread
+        return None if steps is None else steps.later(self.between_steps_s)
+
+    @property
     def mbu(self) -> float | None:
         """Measured memory bandwidth utilisation of the decode steps; None without decode steps."""
         rows = self.later_steps

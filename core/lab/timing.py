@@ -34,6 +34,10 @@ class Spread:
         """Half of p10 to p90, as a part of the median."""
         return (self.p90_s - self.p10_s) / (2 * self.median_s) if self.median_s > 0 else 0.0
 
+    def later(self, seconds: float) -> Spread:
+        """Each of them with so many seconds more."""
+        return Spread(self.median_s + seconds, self.p10_s + seconds, self.p90_s + seconds, self.count)
+
 
 def spread(samples_s: Sequence[float]) -> Spread:
     """Summarise samples; there must be one or more.

@@ -216,3 +216,25 @@ def test_the_faster_candidate_is_chosen_and_runs_after_a_small_one_of_its_kind()
     choices = KernelChoices(torch.device("cpu"))
     assert choices.fastest("slow or fast", lambda: [slow, fast], torch.ones(1, 8)) == 1
     assert calls[:4] == ["small slow", "slow", "small fast", "fast"]
+
+
+@pytest.mark.parametrize("last", [0, 1, 8, 128])
+def test_the_rows_at_which_one_way_hands_over_are_found_by_halves(last: int) -> None:
+    counts: list[int] = []
+
+    def few(rows: Tensor) -> Tensor:
+        counts.append(rows.shape[0])
+        time.sleep(0.02 if rows.shape[0] > last else 0.0)
+        return rows
+
+    def many(rows: Tensor) -> Tensor:
+        time.sleep(0.005)
+        return rows
+
+    def small(rows: Tensor) -> Tensor:
+        return rows
+
+    ways = (Timed(few, small), Timed(many, small))
+    choices = KernelChoices(torch.device("cpu"))
+    assert choices.switch_rows(f"up to {last}", lambda: ways, torch.ones(1, 8)) == last
+    assert len(set(counts)) <= 4  # of eight row counts

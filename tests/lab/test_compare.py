@@ -31,6 +31,19 @@ def test_every_step_and_every_operator_meets_its_own_prediction() -> None:
     assert {"qkv", "attention", "lm_head"} <= {row.name for row in comparison.decode}
 
 
+def test_what_lies_between_two_steps_belongs_to_the_time_of_a_token() -> None:
+    run = record()
+    assert run.between_steps_s == pytest.approx(0.0, abs=1e-9)
+    later = replace(run, measured=replace(run.measured, tpot_s=(run.measured.tpot_s or 0.0) + 0.001))
+    assert later.between_steps_s == pytest.approx(0.001)
+    before, after = compare(run), compare(later)
+    assert before.tpot is not None
+    assert after.tpot is not None
+    assert after.tpot.measured_s == pytest.approx(before.tpot.measured_s + 0.001)
+    gaps_s = [b.measured_s - a.measured_s for a, b in zip(before.steps, after.steps, strict=True)]
+    assert gaps_s == pytest.approx([0.0] + 7 * [0.001])
+
+
 def test_a_profile_that_was_slower_than_the_plain_pass_is_scaled_to_it() -> None:
     run = record()
     decode = {name: tuple(2 * v for v in times) for name, times in run.measured.operators_s["decode"].items()}

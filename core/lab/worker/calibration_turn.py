@@ -143,7 +143,8 @@ class Measuring:
     def _whole_step(self, pace: Pace) -> WholeStep:
         """A step as it runs in a generation beside its operators, both with caches as they are."""
         engine, repeats = self.engine, self.effort.decode_repeats
-        clock = OperatorClock(engine, range(engine.spec.num_layers), Care(steadiness=self.steadiness))
+        care = Care(patience_s=self.effort.patience_s, steadiness=self.steadiness)
+        clock = OperatorClock(engine, range(engine.spec.num_layers), care)
         one = PassShape(1, self.effort.decode_contexts[0])
         clock_s = spread(clock.clock_costs(one, repeats)).median_s
         # The last sample is the choice from a part of the logits, which no step makes.

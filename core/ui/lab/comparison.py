@@ -111,7 +111,11 @@ def how_measured(record: RunRecord) -> str:
         else "Measured TTFT is the one prefill of the run itself, so it has no range."
     ]
     if steps:
-        words.append(f"Measured TPOT is the median of {steps} steps repeated at the middle of the answer.")
+        between = format_seconds(record.between_steps_s)
+        words.append(
+            f"Measured TPOT is the median of {steps} steps repeated at the middle of the answer, and "
+            f"{between}: so long was the way from one step to the next while you watched."
+        )
     if record.measured.tpot_s is not None:
         seen = format_seconds(record.measured.tpot_s)
         words.append(f"While you watched, a token after the first took {seen} on average.")

@@ -70,7 +70,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const place = parentElement.querySelector(":scope > " + tag) ?? parentElement.querySelector(tag);
     if (place.textContent !== words) place.textContent = words;
   }
-  if (box.innerHTML !== data.svg) box.innerHTML = data.svg;
+  if (box.drawn !== data.svg) {  // not its innerHTML, which a browser writes in its own way
+    box.innerHTML = data.svg;
+    box.drawn = data.svg;
+  }
   box.onclick = (event) => {
     const mark = event.target.closest("[data-pick]");
     if (mark && data.picks) setTriggerValue("picked", mark.dataset.pick);

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 import torch
 
@@ -170,6 +171,8 @@ def test_the_real_worker_starts_counts_runs_and_ends() -> None:
     assert lab.status().calibration == own, "known before the worker is"
     wait_until(lambda: lab.status().state == "ready", "the worker to be ready", patience_s=90)
     assert lab.status().info.torch_version
+    (worker,) = (child for child in psutil.Process().children() if "core.lab.worker" in child.cmdline())
+    assert worker.nice() > psutil.Process().nice(), "a page that answers goes first"
     request = RunRequest(prompt="Hello", max_tokens=3)
     counted = lab.count_tokens(request)
     ada = Visitor(lab, "ada")

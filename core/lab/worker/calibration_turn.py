@@ -28,32 +28,32 @@ STORED: Final = {"fp8-weight-only": "bf16"}
 SELDOM: Final = ("fp32", "int8-g32")
 #: Layers that run before the first that is sampled: two pairs.
 _WARMING: Final = 4
-#: Generations that tell what a whole step takes, and their steps; they are made again so many times at most,
-#: and so few steady ones are enough.
-_GENERATIONS: Final = 4
+#: Steps of a generation that tells what a whole step takes; it is made again so many times at most, and so
+#: few steady ones are enough.
 _STEPS: Final = 4
 _MOST_AGAIN: Final = 2
 _LEAST_WHOLE: Final = 2
+#: Passes that tell which operators a step has.
+_FEW_PASSES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class WholeStep:
-    """A whole decode step, its operators one by one, and what timing added to each of those calls.
+    """What a whole decode step takes more than its operators one by one, and what timing added to those.
 
     Attributes:
-        whole_s: the step as it is in a generation: until the next. operators_s: the sum of its operators.
+        more_s: than the operators as they were timed; the step is one of a generation, until the next.
         calls: (operator, format) of each. clock_s: added by timing, per call.
     """
 
-    whole_s: float
-    operators_s: float
+    more_s: float
     calls: tuple[tuple[str, str], ...]
     clock_s: float
 
     @property
     def fixed_s(self) -> float:
         """What a step costs besides its operators: planning, laying out, the end of the loop."""
-        return self.whole_s - (self.operators_s - len(self.calls) * self.clock_s)
+        return self.more_s + len(self.calls) * self.clock_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +141,28 @@ class Measuring:
         return [sample for group in samples for sample in group if sample.operator in _OF_THE_CACHE]
 
     def _whole_step(self, pace: Pace) -> WholeStep:
-        """A step as it runs in a generation beside its operators, both with caches as they are."""
-        engine, repeats = self.engine, self.effort.decode_repeats
-        care = Care(patience_s=self.effort.patience_s, steadiness=self.steadiness)
+        """A step as it runs in a generation beside its operators, both with caches as they are.
+
+        Each generation stands between two passes: from one to the next, cores change their speed by more than
+        the difference that is asked for.
+        """
+        engine, effort = self.engine, self.effort
+        care = Care(patience_s=effort.patience_s, steadiness=self.steadiness)
         clock = OperatorClock(engine, range(engine.spec.num_layers), care)
-        one = PassShape(1, self.effort.decode_contexts[0])
-        clock_s = spread(clock.clock_costs(one, repeats)).median_s
+        one = PassShape(1, effort.decode_contexts[0])
+        clock_s = spread(clock.clock_costs(one, effort.decode_repeats)).median_s
         # The last sample is the choice from a part of the logits, which no step makes.
-        samples = clock.samples(one, repeats, pace)[:-1]
-        whole = repeated(
-            lambda: _step_s(engine, one.context),
-            _GENERATIONS,
-            self.steadiness,
-            lambda made: made < _MOST_AGAIN * _GENERATIONS,
+        samples = clock.samples(one, _FEW_PASSES, pace)[:-1]
+
+        def more_s() -> float:
+            before_s, whole_s, after_s = clock.step_s(one), _step_s(engine, one.context), clock.step_s(one)
+            return whole_s - (before_s + after_s) / 2
+
+        found = repeated(
+            more_s, effort.generations, self.steadiness, lambda made: made < 2 * effort.generations
         )
         calls = tuple((sample.operator, sample.format) for sample in samples)
-        whole_s = statistics.median(whole.kept(_LEAST_WHOLE))
-        return WholeStep(whole_s, sum(sample.seconds for sample in samples), calls, clock_s)
+        return WholeStep(statistics.median(found.kept(_LEAST_WHOLE)), calls, clock_s)
 
 
 def _step_s(engine: Engine, prompt_tokens: int) -> float:

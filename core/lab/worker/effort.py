@@ -19,6 +19,7 @@ class Effort:
             where the engine goes over from the program for few rows to that for many (16 or 128).
             long_tokens: of passes through a single layer, once, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
+        generations: that tell what a whole step takes, in each turn.
         patience_s: seconds after which passes at one size end.
         rounds: how often all formats take their turn, so that a slow minute falls on all of them.
         exchange_rounds, exchange_repeats: of exchanges between processes of this machine; 0 for none.
@@ -35,6 +36,7 @@ class Effort:
     matrix_size: int
     matrix_repeats: int
     rounds: int
+    generations: int
     patience_s: float = PATIENCE_S
     exchange_rounds: int = 0
     exchange_repeats: int = 0
@@ -52,6 +54,7 @@ QUICK: Final = Effort(
     matrix_size=1024,
     matrix_repeats=5,
     rounds=1,
+    generations=4,
     patience_s=0.15,
 )
 FULL: Final = Effort(
@@ -66,6 +69,7 @@ FULL: Final = Effort(
     matrix_size=2048,
     matrix_repeats=8,
     rounds=3,
+    generations=5,
     exchange_rounds=5,
     exchange_repeats=20,
 )

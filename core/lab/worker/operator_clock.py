@@ -151,6 +151,13 @@ class OperatorClock:
     def _sample_part(self, values: Pass) -> None:
         self._sampler.choose(values.logits[:, : values.logits.shape[1] // _PARTS]).tolist()
 
+    def step_s(self, one: PassShape) -> float:
+        """Seconds of the operators of one step, as they are timed: each of them once."""
+        seconds = self._pass(one)
+        return sum(
+            seconds[1:-1]
+        )  # without the first lookup, which finds the program cold, and the last choice
+
     def clock_costs(self, one: PassShape, repeats: int) -> list[float]:
         """Seconds that timing adds to each operator, from passes with and without a clock in turn.
 

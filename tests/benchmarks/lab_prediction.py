@@ -21,7 +21,8 @@ from core.lab.sweep_record import SweepRecord
 from core.units import format_gb
 from tests.benchmarks.figure import Figure, machine_in_words, report
 
-REPEATS: Final = 3
+#: Not 0, 1 and 2: how a time follows the machine's pace was settled on the cells that those chose.
+SEEDS: Final = (3, 4, 5)
 _SAY: Final = functools.partial(print, flush=True)
 _NAMES: Final = {"ttft": "TTFT", "tpot": "TPOT", "end_to_end": "whole request"}
 #: Median and 90th percentile of the error that are aimed at, percent.
@@ -32,7 +33,7 @@ def measure() -> list[Figure]:
     """The errors of each repeat."""
     folder = os.environ.get("LLM_LAB_RECORDS")
     figures = []
-    for seed in range(REPEATS):
+    for seed in SEEDS:
         record = held_out(seed)
         if folder:
             sweep_record.save(record, Path(folder) / f"held-out-{record.created_at[:10]}-{seed}.json")

@@ -14,7 +14,7 @@ from core.lab.fit import Sample
 from core.lab.pace import Pace
 from core.lab.timing import spread
 from core.lab.worker.ceilings import MemoryProbe
-from core.lab.worker.effort import Effort
+from core.lab.worker.effort import SHORT, Effort
 from core.lab.worker.operator_clock import Care, OperatorClock, PassShape
 from core.lab.worker.steadiness import Steadiness, repeated
 
@@ -113,7 +113,8 @@ class Measuring:
         for batch, context in () if brief else effort.batches:
             yield every, PassShape(1, context, batch), effort.decode_repeats
         for tokens in effort.prefill_tokens[::3] if brief else effort.prefill_tokens:
-            yield pair, PassShape(tokens, tokens), effort.prefill_repeats
+            repeats = effort.short_repeats if tokens <= SHORT else effort.prefill_repeats
+            yield pair, PassShape(tokens, tokens), repeats
         for tokens in () if brief else effort.long_tokens:
             yield narrow, PassShape(tokens, tokens), 1
 

@@ -7,6 +7,9 @@ from typing import Final, Literal
 
 from core.lab.worker.operator_clock import PATIENCE_S
 
+#: Tokens of a short prefill.
+SHORT: Final = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -17,6 +20,7 @@ class Effort:
             single-token passes. batches: sequences, and their context, of passes with one token of each.
             prefill_tokens, prefill_repeats: of passes of many tokens through two layers, on both sides of
             where the engine goes over from the program for few rows to that for many (16 or 128).
+        short_repeats: of those of up to ``SHORT`` tokens, which are over soon.
             long_tokens: of passes through a single layer, once, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
         generations: that tell what a whole step takes, in each turn.
@@ -32,6 +36,7 @@ class Effort:
     batches: tuple[tuple[int, int], ...]
     prefill_tokens: tuple[int, ...]
     prefill_repeats: int
+    short_repeats: int
     long_tokens: tuple[int, ...]
     matrix_size: int
     matrix_repeats: int
@@ -50,6 +55,7 @@ QUICK: Final = Effort(
     batches=((4, 256), (8, 64)),
     prefill_tokens=(20, 64, 160, 256),
     prefill_repeats=2,
+    short_repeats=3,
     long_tokens=(1024,),
     matrix_size=1024,
     matrix_repeats=5,
@@ -65,11 +71,12 @@ FULL: Final = Effort(
     batches=((2, 512), (4, 128), (8, 64), (8, 512), (16, 64)),
     prefill_tokens=(4, 16, 20, 64, 128, 144, 256, 512),
     prefill_repeats=2,
+    short_repeats=6,
     long_tokens=(1024, 2048),
     matrix_size=2048,
     matrix_repeats=8,
     rounds=3,
-    generations=5,
+    generations=4,
     exchange_rounds=5,
     exchange_repeats=20,
 )

@@ -40,7 +40,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--quick", action="store_true", help="a quick calibration, and a short sweep")
     parser.add_argument(
-        "--held-out", action="store_true", help="the protocol: 66 cells over three shapes, seeded by --seed"
+        "--held-out",
+        action="store_true",
+        help="the protocol: a choice of cells over three shapes, seeded by --seed",
     )
     parser.add_argument("--device", choices=DEVICES, default="cpu", help="where to run")
     for name, (option, kind, words) in _LISTS.items():

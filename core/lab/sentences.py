@@ -19,6 +19,15 @@ STILL_STARTING: Final = (
 )
 
 
+def cells_in_words(count: int) -> str:
+    """A number of cells.
+
+    >>> cells_in_words(1), cells_in_words(12)
+    ('1 cell', '12 cells')
+    """
+    return f"{count:,} cell" if count == 1 else f"{count:,} cells"
+
+
 def no_device(device: str, devices: tuple[str, ...]) -> str:
     """A device was asked for that this machine lacks."""
     return (

@@ -121,7 +121,11 @@ class SweepRequest:
         for name in _LISTS:
             values = getattr(self, name)
             if not values or len(set(values)) != len(values):
-                raise RequestError(f"{_WHAT} needs one value or more for {name}, each once; got {values}.")
+                got = ", ".join(map(str, values)) or "none"
+                raise RequestError(
+                    f"{_WHAT} needs one value or more for {name.replace('_', ' ')}, each once; got {got}. "
+                    "Choose at least one."
+                )
         for model in self.models:
             spec_of(model)
         for weights in self.weights:

@@ -13,6 +13,8 @@ from core.lab.record import dumps
 from core.lab.request import MAX_PROMPT_CHARACTERS, RunRequest
 from core.ui.lab import runs, watch
 from core.ui.lab.controls import problem
+from core.ui.lab.page import _case_of
+from tests.lab.examples import record
 from tests.pages.conftest import Open, settled, state, tables, words
 from tests.pages.fake_lab import FakeLab, ready, record_of
 
@@ -255,6 +257,22 @@ def test_a_model_too_large_for_this_computer_is_one_sentence(open_app: Open) -> 
 
 
 # A run
+
+
+def test_a_wait_that_takes_longer_than_usual_names_no_time(open_app: Open, lab: FakeLab) -> None:
+    lab.becomes = JobSnapshot("", JobState.QUEUED, position=1, estimated_wait_s=0.0)
+    app = press_run(open_app())
+    assert "1 job is ahead of you. It takes longer than such jobs took before." in words(app)
+
+
+def test_a_run_is_worked_out_at_the_pace_it_was_predicted_at() -> None:
+    run = record()
+    slower = replace(run.load, before=replace(run.load.before, call_s=2 * run.load.before.call_s))
+    case, usual = _case_of(replace(run, load=slower)), _case_of(run)
+    assert case is not None
+    assert usual is not None
+    assert case.machine == run.calibration.at_pace(slower.before).machine(run.request.weights)
+    assert case.machine.step_fixed_s > 1.3 * usual.machine.step_fixed_s
 
 
 def test_a_run_waits_streams_and_is_measured(open_app: Open, lab: FakeLab) -> None:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from core.errors import JobError
 from core.lab import sweep_record
 from core.lab.experiment import SWEEP
-from core.lab.job import JobState
+from core.lab.job import JobSnapshot, JobState
 from core.lab.sweep_parts import begun_part, cell_part
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import MOST_SEED, SweepRequest
@@ -84,7 +84,7 @@ def test_cells_come_in_while_it_runs_and_stay_when_it_is_done(open_app: Open, la
     stream(lab, BEGUN)
     app = settled(app.run())
     assert state(app) == "measuring"
-    assert f"2 of {len(WHOLE.cells)} cells are done. Now:" in words(app)
+    assert f"Done: 2 of {len(WHOLE.cells)} cells. Now:" in words(app)
     assert "Bytes, speed and quality" in words(app)
     lab.finish_experiment(last(lab), WHOLE.to_json())
     app = settled(app.run())
@@ -154,6 +154,24 @@ def test_settings_that_cannot_be_stop_the_button_and_not_the_page(open_app: Open
     assert app.button(key="sweep_run").disabled
     settled(app.multiselect(key="lab_sweep_weights").set_value(["int8"]).run())
     assert state(app) == "nothing"
+
+
+def test_a_sweep_of_noisy_cells_alone_is_called_noisy(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    noisy = tuple(replace(swept, noisy=("other programs were at work",)) for swept in WHOLE.cells)
+    lab.finish_experiment(last(lab), replace(WHOLE, cells=noisy).to_json())
+    assert state(settled(settled(app.run()).run())) == "noisy"
+
+
+def test_what_is_done_stays_in_view_while_the_sweep_waits_its_next_turn(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    lab.becomes = JobSnapshot("", JobState.QUEUED, position=1, estimated_wait_s=9.0)
+    lab.finish_experiment(last(lab), BEGUN.to_json())
+    app = settled(settled(app.run()).run())
+    assert state(app) == "queued"
+    said = words(app)
+    assert "1 job is ahead of you" in said
+    assert f"Not done yet: {len(WHOLE.cells) - len(BEGUN.cells)} cells." in said
 
 
 def test_another_setting_is_another_sweep_and_the_first_is_not_lost(open_app: Open, lab: FakeLab) -> None:

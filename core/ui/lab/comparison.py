@@ -113,8 +113,8 @@ def how_measured(record: RunRecord) -> str:
     if steps:
         between = format_seconds(record.between_steps_s)
         words.append(
-            f"Measured TPOT is the median of {steps} steps repeated at the middle of the answer, and "
-            f"{between}: so long was the way from one step to the next while you watched."
+            f"Measured TPOT is the median of {steps} steps repeated at the middle of the answer, plus "
+            f"{between}, the time between two steps while you watched."
         )
     if record.measured.tpot_s is not None:
         seen = format_seconds(record.measured.tpot_s)
@@ -122,8 +122,8 @@ def how_measured(record: RunRecord) -> str:
     now, then = record.load.before, record.calibration.pace
     words.append(
         "Predicted for this machine as it was just before the run: memory read "
-        f"{format_gb(now.read_bytes_per_s)}/s and a call of the library took {format_seconds(now.call_s)}. "
-        "When it was calibrated, that was "
+        f"{format_gb(now.read_bytes_per_s)}/s, and arithmetic on a million numbers took "
+        f"{format_seconds(now.call_s)}. Beside the calibration these were "
         f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}."
     )
     words.append(

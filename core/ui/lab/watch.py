@@ -31,6 +31,8 @@ _SINCE: Final = "lab_phase_since"
 #: Before this, and below this share, nothing is said of how long something takes.
 _SOON_S: Final = 2.0
 _ENOUGH: Final = 0.1
+#: An estimate below this has run out.
+_SOONEST_S: Final = 1.0
 #: Nothing can run now, and that changes by itself.
 _UNREADY: Final = {"starting", "warming", "restarting", "failed"}
 #: It will be able to, without anybody's help.
@@ -192,7 +194,12 @@ def _place(snapshot: JobSnapshot) -> str:
     if snapshot.position == 0:
         return "You are next; it starts as soon as the measuring process is ready."
     wait = snapshot.estimated_wait_s
-    about = "" if wait is None else f", about {format_seconds(max(wait, 1.0))} to go"
+    if wait is None:
+        about = ""
+    elif wait < _SOONEST_S:
+        about = ". It takes longer than such jobs took before"
+    else:
+        about = f", about {format_seconds(wait)} to go"
     others = "1 job is" if snapshot.position == 1 else f"{snapshot.position} jobs are"
     return f"{others} ahead of you{about}."
 

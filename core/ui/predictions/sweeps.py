@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.lab.cell_errors import CellErrors, cell_errors
 from core.lab.gallery_entry import Entry
+from core.lab.sentences import cells_in_words
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_record import DEFINITIONS, SweepRecord
 from core.ui import export, picture, print_view, prose, table
@@ -91,11 +92,11 @@ def sentence(record: SweepRecord) -> str:
     """What the sweep was, in one or two sentences."""
     asked, done = len(record.request.cells()), sum(1 for swept in record.cells if swept.samples)
     failed = len(record.cells) - done
-    said = f"{done:,} of {asked:,} cells were predicted, then run {_times(record.request.repeats)} each."
+    said = f"{done:,} of {cells_in_words(asked)} predicted, then run: {_times(record.request.repeats)} each."
     if failed:
         said += f" {failed:,} could not be run."
     if record.left:
-        said += f" The sweep ended early: {len(record.left):,} cells are left."
+        said += f" Not done yet: {cells_in_words(len(record.left))}."
     return said
 
 
@@ -104,7 +105,7 @@ def _times(repeats: int) -> str:
 
 
 def _error_cells(found: CellErrors) -> tuple[Cell, ...]:
-    cells = f"{found.cells} {'noisy ' if found.noisy else ''}{'cell' if found.cells == 1 else 'cells'}"
+    cells = f"{found.cells} {'noisy ' if found.noisy else ''}{cells_in_words(found.cells).partition(' ')[2]}"
     return f"{METRICS[found.metric]}, {cells}", found.median, found.p90, round(100 * found.in_range, 1)
 
 

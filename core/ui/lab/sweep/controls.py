@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.errors import UserError
 from core.lab.request import CACHES
+from core.lab.sentences import cells_in_words
 from core.lab.status import LabStatus
 from core.lab.sweep_request import (
     MOST_BATCH,
@@ -104,7 +105,7 @@ def problem(request: SweepRequest, status: LabStatus) -> str:
 def length(request: SweepRequest, expected_s: float | None) -> str:
     """How many cells there are, and about how long they take."""
     count = len(request.cells())
-    cells = "1 cell" if count == 1 else f"{count:,} cells"
+    cells = cells_in_words(count)
     if expected_s is None:
         return f"{cells}. How long they take is not known yet."
     return f"{cells}, about {format_seconds(max(expected_s, 1.0))} by the predictions, and loading besides."

@@ -15,6 +15,7 @@ from core.errors import UserError
 from core.lab.experiment import SWEEP, Experiment
 from core.lab.job import JobState
 from core.lab.request import DEVICES, Device
+from core.lab.sentences import cells_in_words
 from core.lab.status import LabStatus
 from core.lab.sweep_forecast import expected_s
 from core.lab.sweep_parts import gathered
@@ -26,7 +27,7 @@ from core.ui.lab.service import Lab, Visits
 from core.ui.lab.sweep import controls, files, results, server, settings
 from core.ui.lab.watch import WAITING_S, await_ready, is_preparing, look, preparing, queued
 from core.ui.plain import plain
-from core.ui.state_card import state_card
+from core.ui.state_card import State, state_card
 
 #: Seconds between two looks at the cells that came in.
 _LOOK_S: Final = 2.0
@@ -159,10 +160,11 @@ def _at_rest(lab: Lab, request: SweepRequest, record: SweepRecord | None, proble
     elif not record.is_finished:
         state_card(
             "nothing",
-            f"{len(record.cells):,} of {len(request.cells()):,} cells are done. Go on, or keep them.",
+            f"Done: {len(record.cells):,} of {cells_in_words(len(request.cells()))}. Go on, or keep them.",
         )
     else:
-        state_card("elsewhere" if files.loaded() is record else "measured", files.where(record))
+        here: State = "noisy" if all(swept.noisy for swept in record.cells) else "measured"
+        state_card("elsewhere" if files.loaded() is record else here, files.where(record))
 
 
 def _expected_s(request: SweepRequest, status: LabStatus) -> float | None:
@@ -193,7 +195,8 @@ def _watch(lab: Lab, mine: bool) -> None:
     if not mine:
         state_card("queued", "Another run of yours in the lab is under way. A sweep can start after it.")
         return
-    record = gathered(snapshot.parts) if snapshot.parts else None
+    # A job that waits for its turn has streamed nothing; what the sweep's jobs before it gave is kept.
+    record = gathered(snapshot.parts) if snapshot.parts else _record(settings.current())
     if snapshot.state is JobState.QUEUED:
         queued(snapshot, lab.status(settings.current().device))
     else:
@@ -206,7 +209,7 @@ def _progress(record: SweepRecord | None, phase: str) -> str:
     if record is None:
         return f"{(phase or 'starting').capitalize()}."
     left = record.left
-    done = f"{len(record.cells):,} of {len(record.request.cells()):,} cells are done."
+    done = f"Done: {len(record.cells):,} of {cells_in_words(len(record.request.cells()))}."
     if not left:
         return f"{done} Now the formats are judged."
     cell = left[0]

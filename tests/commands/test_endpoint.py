@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,16 @@ def test_a_mistake_is_one_sentence(
     assert words in mistake(capsys, *arguments)
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """A shell starts what it puts in the background deaf to interrupts, and its children are so too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="An interrupt is sent otherwise on Windows.")
+@pytest.mark.usefixtures("heard")
 def test_an_interrupt_keeps_what_was_answered() -> None:
     with stand_in(streams, pause_s=0.005) as it:
         command = [sys.executable, "-m", "core", "endpoint", it.url, "--requests", "500", "--json"]

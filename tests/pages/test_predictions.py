@@ -242,8 +242,8 @@ def test_a_measured_server_stands_beside_its_prediction(
 def test_sweeps_are_told_apart_by_machine(open_app: Open, folder: Path) -> None:
     sweep_module.save(sweep_record(off=0.8), folder / "quiet.json")
     disturbed, quiet = sorted(table(open_app(STEM), "machine")[1:], key=lambda row: int(row[2]))
-    assert disturbed == ["NVIDIA H200, cuda, 2026-11-29", "8 of 8 cells", "0", "7", *["–"] * 6]
-    assert quiet[:4] == ["NVIDIA H200, cuda, 2026-11-29", "8 of 8 cells", "7", "0"]
+    assert disturbed == ["NVIDIA H200, cuda, 2026-11-29, seed 0", "8 of 8 cells", "0", "7", *["–"] * 6]
+    assert quiet[:4] == ["NVIDIA H200, cuda, 2026-11-29, seed 0", "8 of 8 cells", "7", "0"]
     assert [float(cell) for cell in quiet[4:]] == [20.0] * 6
 
 

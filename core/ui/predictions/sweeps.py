@@ -84,7 +84,7 @@ def _machine_row(entry: Entry, record: SweepRecord) -> tuple[Cell, ...]:
         errors += [each.median, each.p90] if each else [Blank.DOES_NOT_APPLY] * 2
     quiet = next(iter(found.values())).cells if found else 0
     noisy = sum(bool(swept.noisy) for swept in record.cells)
-    name = f"{entry.machine}, {entry.device}, {record.created_at[:10]}"
+    name = f"{entry.machine}, {entry.device}, {record.created_at[:10]}, seed {record.request.seed}"
     return (name, entry.what.partition(",")[0], quiet, noisy, *errors)
 
 

@@ -19,13 +19,13 @@ STILL_STARTING: Final = (
 )
 
 
-def cells_in_words(count: int) -> str:
-    """A number of cells.
+def cells_in_words(count: int, kind: str = "") -> str:
+    """A number of cells, all of one kind.
 
-    >>> cells_in_words(1), cells_in_words(12)
-    ('1 cell', '12 cells')
+    >>> cells_in_words(1), cells_in_words(12, "noisy ")
+    ('1 cell', '12 noisy cells')
     """
-    return f"{count:,} cell" if count == 1 else f"{count:,} cells"
+    return f"{count:,} {kind}cell" if count == 1 else f"{count:,} {kind}cells"
 
 
 def no_device(device: str, devices: tuple[str, ...]) -> str:

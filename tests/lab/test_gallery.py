@@ -26,9 +26,6 @@ from tests.lab.recorded_server import server_record
 from tests.lab.recorded_sweep import sweep_record
 
 SHIPPED = sorted(FOLDER.rglob("*.json"))
-#: Sweeps are large, and spoilt in the same places: one of them is enough.
-_SWEEPS = [path for path in SHIPPED if path.parent.name == "sweeps"]
-SPOILT = [path for path in SHIPPED if path not in _SWEEPS[1:]]
 
 
 @pytest.fixture
@@ -198,7 +195,7 @@ def test_a_file_of_the_largest_size_is_still_looked_at(tmp_path: Path) -> None:
     assert "must name one of the schemas" in gallery(tmp_path).refused[0].why
 
 
-@pytest.mark.parametrize("path", SPOILT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_whatever_is_missing_or_another_thing_is_a_sentence(path: Path, tmp_path: Path) -> None:
     """Values are taken out or replaced at random places; only errors for users may come of it."""
     draw = random.Random(path.name)  # noqa: S311 - no secret

@@ -174,6 +174,16 @@ def test_what_is_done_stays_in_view_while_the_sweep_waits_its_next_turn(open_app
     assert f"Not done yet: {len(WHOLE.cells) - len(BEGUN.cells)} cells." in said
 
 
+def test_a_sweep_made_anew_shows_nothing_of_the_one_before_it(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    lab.finish_experiment(last(lab), WHOLE.to_json())
+    app = settled(settled(app.run()).run())
+    lab.becomes = JobSnapshot("", JobState.QUEUED, position=1, estimated_wait_s=9.0)
+    app = press(app, "sweep_run")
+    assert state(app) == "queued"
+    assert "cells predicted, then run" not in words(app)
+
+
 def test_another_setting_is_another_sweep_and_the_first_is_not_lost(open_app: Open, lab: FakeLab) -> None:
     app = press(open_sweep(open_app), "sweep_run")
     lab.finish_experiment(last(lab), WHOLE.to_json())

@@ -159,9 +159,8 @@ class Measuring:
             before_s, whole_s, after_s = clock.step_s(one), _step_s(engine, one.context), clock.step_s(one)
             return whole_s - (before_s + after_s) / 2
 
-        found = repeated(
-            more_s, effort.generations, self.steadiness, lambda made: made < 2 * effort.generations
-        )
+        wanted = effort.generations
+        found = repeated(more_s, wanted, self.steadiness, lambda made: made < _MOST_AGAIN * wanted)
         calls = tuple((sample.operator, sample.format) for sample in samples)
         return WholeStep(statistics.median(found.kept(_LEAST_WHOLE)), calls, clock_s)
 

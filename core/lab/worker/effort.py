@@ -21,7 +21,7 @@ class Effort:
             prefill_tokens, prefill_repeats: of passes of many tokens through two layers, on both sides of
             where the engine goes over from the program for few rows to that for many (16 or 128).
         short_repeats: of those of up to ``SHORT`` tokens, which are over soon.
-            long_tokens: of passes through a single layer, once, for attention's sake.
+        long_tokens: of passes through a single layer, once, for attention's sake.
         matrix_size, matrix_repeats: of the largest matrix product.
         generations: that tell what a whole step takes, in each turn.
         patience_s: seconds after which passes at one size end.

@@ -153,10 +153,8 @@ class OperatorClock:
 
     def step_s(self, one: PassShape) -> float:
         """Seconds of the operators of one step, as they are timed: each of them once."""
-        seconds = self._pass(one)
-        return sum(
-            seconds[1:-1]
-        )  # without the first lookup, which finds the program cold, and the last choice
+        # Without the first lookup, which finds the program cold, and the choice from a part of the logits.
+        return sum(self._pass(one)[1:-1])
 
     def clock_costs(self, one: PassShape, repeats: int) -> list[float]:
         """Seconds that timing adds to each operator, from passes with and without a clock in turn.

@@ -105,7 +105,7 @@ def _times(repeats: int) -> str:
 
 
 def _error_cells(found: CellErrors) -> tuple[Cell, ...]:
-    cells = f"{found.cells} {'noisy ' if found.noisy else ''}{cells_in_words(found.cells).partition(' ')[2]}"
+    cells = cells_in_words(found.cells, "noisy " if found.noisy else "")
     return f"{METRICS[found.metric]}, {cells}", found.median, found.p90, round(100 * found.in_range, 1)
 
 

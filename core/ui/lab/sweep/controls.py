@@ -104,8 +104,7 @@ def problem(request: SweepRequest, status: LabStatus) -> str:
 
 def length(request: SweepRequest, expected_s: float | None) -> str:
     """How many cells there are, and about how long they take."""
-    count = len(request.cells())
-    cells = cells_in_words(count)
+    cells = cells_in_words(len(request.cells()))
     if expected_s is None:
         return f"{cells}. How long they take is not known yet."
     return f"{cells}, about {format_seconds(max(expected_s, 1.0))} by the predictions, and loading besides."

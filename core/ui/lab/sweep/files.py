@@ -7,6 +7,7 @@ from typing import Final
 import streamlit as st
 
 from core.lab import sweep_record
+from core.lab.sentences import cells_in_words
 from core.lab.sweep_record import SweepRecord
 from core.ui import print_view
 from core.ui.lab import files, saving, upload
@@ -32,7 +33,7 @@ def close() -> None:
 def where(record: SweepRecord) -> str:
     """When, what and on which machine, in a sentence."""
     device = record.host.device_name or record.host.cpu
-    done = "1 cell" if len(record.cells) == 1 else f"{len(record.cells):,} cells"
+    done = cells_in_words(len(record.cells))
     return f"{files.clock(record.created_at)}, {done} on {device}, {record.host.threads} threads."
 
 

@@ -113,7 +113,7 @@ def _experiment(request: SweepRequest, record: SweepRecord | None) -> Experiment
     """A part of a sweep, going on from a record; all parts of one sweep are the same experiment."""
     asked = request.to_json()
     payload = {"request": asked, "record": record.to_json() if record else None}
-    return Experiment(SWEEP, payload, f"a sweep of {len(request.cells()):,} cells", settings=asked)
+    return Experiment(SWEEP, payload, f"a sweep of {cells_in_words(len(request.cells()))}", settings=asked)
 
 
 def _start(lab: Lab, visits: Visits, request: SweepRequest, record: SweepRecord | None) -> None:
@@ -195,14 +195,20 @@ def _watch(lab: Lab, mine: bool) -> None:
     if not mine:
         state_card("queued", "Another run of yours in the lab is under way. A sweep can start after it.")
         return
-    # A job that waits for its turn has streamed nothing; what the sweep's jobs before it gave is kept.
-    record = gathered(snapshot.parts) if snapshot.parts else _record(settings.current())
+    record = gathered(snapshot.parts) if snapshot.parts else _going_on_from()
     if snapshot.state is JobState.QUEUED:
         queued(snapshot, lab.status(settings.current().device))
     else:
         state_card("measuring", _progress(record, snapshot.phase), snapshot.fraction)
     if record is not None and record.cells:
         results.draw(record, "sweep_live")
+
+
+def _going_on_from() -> SweepRecord | None:
+    """What the sweep's jobs before this one gave; a job that waits for its turn has streamed nothing."""
+    job = runs.job()
+    begun = None if job is None or job.experiment is None else job.experiment.payload["record"]
+    return None if begun is None else SweepRecord.from_json(begun)
 
 
 def _progress(record: SweepRecord | None, phase: str) -> str:

@@ -98,3 +98,13 @@ def format_seconds(seconds: float) -> str:
         if abs(float(f"{seconds / size:.2e}")) >= 1:
             return f"{significant(seconds / size)} {unit}"
     return f"{significant(seconds / 1e-9)} ns"
+
+
+def format_count(count: float, word: str) -> str:
+    """Write a number of things; the word is given for one of them.
+
+    >>> format_count(1.14, "cell"), format_count(1200, "noisy cell")
+    ('1 cell', '1,200 noisy cells')
+    """
+    written = f"{count:,.0f}"
+    return f"{written} {word}" if written == "1" else f"{written} {word}s"

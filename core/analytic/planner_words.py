@@ -12,7 +12,7 @@ from core.analytic.roofline import ridge_flops_per_byte
 from core.catalog.accelerators import accelerators
 from core.catalog.formats import STORAGE_FORMATS
 from core.catalog.scenario import Scenario
-from core.units import format_gib, format_seconds, significant
+from core.units import format_count, format_gib, format_seconds, significant
 
 Goal = Literal["tpot", "ttft", "throughput", "fit"]
 
@@ -70,21 +70,17 @@ def _prices(goal: Goal, before: Planned, after: Planned) -> list[str]:
     old, new = before.case.scenario, after.case.scenario
     prices = _waits(before.plan, after.plan) if goal != "tpot" else []
     if new.batch < old.batch:
-        users = "1 user" if new.batch == 1 else f"{new.batch:,} users"
+        users = format_count(new.batch, "user")
         prices.append(f"It serves {users} at once, not {old.batch:,}.")
     if STORAGE_FORMATS[new.weights].payload_bits < STORAGE_FORMATS[old.weights].payload_bits:
         prices.append("Coarser weights can change the text: check the answers on your own task.")
     if new.input_tokens < old.input_tokens:
         prices.append("That needs prompts that say the same in half the tokens.")
     if new.count != old.count:
-        prices.append(f"It takes {_chips(new.count)}, not {old.count:,}.")
+        prices.append(f"It takes {format_count(new.count, 'chip')}, not {old.count:,}.")
     if (new.accelerator, new.count) != (old.accelerator, old.count):
         prices.append(_hourly_sentence(old, new))
     return prices
-
-
-def _chips(count: int) -> str:
-    return "1 chip" if count == 1 else f"{count:,} chips"
 
 
 def _hourly_sentence(old: Scenario, new: Scenario) -> str:

@@ -19,7 +19,7 @@ from core.catalog.scenario import LIMITS, Scenario
 from core.commands.arguments import add_formats, name_of, real_number, whole_number
 from core.commands.model import find_model
 from core.lab.this_computer import this_computer
-from core.units import format_gb, format_gib, format_seconds, format_si, significant
+from core.units import format_count, format_gb, format_gib, format_seconds, format_si, significant
 
 _COUNTS: Final = {
     "count": ("--count", "accelerators; as many as the plan needs unless given"),
@@ -266,7 +266,7 @@ def _words(split: dict[str, int]) -> str:
     more = [name for name in ("cp", "sp") if split[name] > 1]
     degrees = ", ".join(f"{name} {split[name]}" for name in ("tp", "pp", "ep", "dp", *more))
     chips = split["chips"]
-    return f"{degrees}: {chips:,} {'chip' if chips == 1 else 'chips'}"
+    return f"{degrees}: {format_count(chips, 'chip')}"
 
 
 def _render_memory(memory: dict[str, int | None], fits: bool | None) -> list[str]:

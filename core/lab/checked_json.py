@@ -32,6 +32,8 @@ def parse(text: str | bytes, what: str, limit_bytes: int) -> Reader:
             f"{what} may have up to {format_gb(limit_bytes)}; this one has {format_gb(len(raw))}. Choose "
             "a file that this app saved."
         )
+    if not raw.strip():
+        raise RecordError(f"{what} must be whole JSON; this one is empty. Save it again from the app.")
     try:
         data = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:

@@ -18,7 +18,7 @@ from core.units import format_seconds, significant
 #: How far measured may be from predicted until the two are said to differ.
 TPOT_TOLERANCE: Final = 0.15
 TTFT_TOLERANCE: Final = 0.25
-#: The range of a noisy run is so much wider on either side.
+#: An end of a noisy run's range is its ratio to the median to this power.
 _NOISY_FACTOR: Final = 2.0
 #: An operator that explains this part of the gap is named.
 _SHARE: Final = 0.3
@@ -118,9 +118,17 @@ def prediction_beside(record: RunRecord) -> Prediction:
 
 def _ratio(name: str, predicted_s: float, samples: Spread, noisy: bool) -> Ratio:
     factor = _NOISY_FACTOR if noisy else 1.0
-    low_s = samples.median_s - factor * (samples.median_s - samples.p10_s)
-    high_s = samples.median_s + factor * (samples.p90_s - samples.median_s)
-    return Ratio(name, predicted_s, samples.median_s, max(low_s, 0.0), high_s)
+    low_s, high_s = (_farther(samples.median_s, end_s, factor) for end_s in (samples.p10_s, samples.p90_s))
+    return Ratio(name, predicted_s, samples.median_s, low_s, high_s)
+
+
+def _farther(middle_s: float, end_s: float, factor: float) -> float:
+    """An end of a range, moved out by a power of its ratio to the middle: no time falls below zero.
+
+    >>> _farther(0.2, 0.1, 2.0), _farther(0.2, 0.4, 2.0)
+    (0.05, 0.8)
+    """
+    return middle_s * (end_s / middle_s) ** factor if middle_s > 0 else end_s
 
 
 def _operators(record: RunRecord, phase: str) -> tuple[Ratio, ...]:
@@ -138,7 +146,7 @@ def _operators(record: RunRecord, phase: str) -> tuple[Ratio, ...]:
     profiled_s = sum(summary.median_s for summary in measured.values())
     scale = min((plain.median_s - predicted.fixed_s) / profiled_s, 1.0) if profiled_s > 0 else 1.0
     return tuple(
-        _ratio(name, predicted_s, _scaled(measured[name], max(scale, 0.0)), bool(record.noisy))
+        _ratio(name, predicted_s, _scaled(measured[name], max(scale, 0.0)), noisy=False)
         for name, predicted_s in predicted.operators_s.items()
         if name in measured and predicted_s > 0
     )

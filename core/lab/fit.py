@@ -42,7 +42,7 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One operator at one size: what a call moves and computes, and its median time.
+    """One operator at one size: what a call moves and computes, and what it takes.
 
     Attributes:
         rows: of the matrix product, or tokens. num_bytes, flops: of one call, as the operator table

@@ -26,6 +26,7 @@ from core.lab.serve_record import ServeRecord
 from core.lab.speculate_record import SpeculateRecord
 from core.lab.split_trial import SplitTrial
 from core.lab.sweep_record import SweepRecord
+from core.units import format_count
 
 #: How a record is made, for who has a file that is none.
 MAKE: Final = "Make one with python -m core bench --out FILE."
@@ -136,6 +137,7 @@ def _run(name: str, data: object) -> Entry:
 def _sweep(name: str, data: object) -> Entry:
     record = SweepRecord.from_json(data)
     request, noisy = record.request, sum(bool(swept.noisy) for swept in record.cells)
+    cells = format_count(len(request.cells()), "cell")
     return Entry(
         name=name,
         kind="sweep",
@@ -144,7 +146,7 @@ def _sweep(name: str, data: object) -> Entry:
         device=record.host.device,
         model=_listed(request.models),
         formats=_formats(request.weights, request.kv),
-        what=f"{len(record.cells)} of {len(request.cells())} cells, each predicted before it ran",
+        what=f"{len(record.cells):,} of {cells}, each predicted before it ran",
         noisy=(f"{noisy} of {len(record.cells)} cells were noisy",) if noisy else (),
     )
 
@@ -190,7 +192,7 @@ def _experiment(name: str, asked: Experiment, result: dict[str, Any]) -> Entry:
 
 def _serve_words(record: Any) -> str:  # noqa: ANN401 - a ServeRecord; the table below pairs them
     ways = len(record.services)
-    return f"a trace of {record.request.trace.requests:,} requests, served in {_counted(ways, 'way')}"
+    return f"a trace of {record.request.trace.requests:,} requests, served in {format_count(ways, 'way')}"
 
 
 def _speculate_words(record: Any) -> str:  # noqa: ANN401 - a SpeculateRecord
@@ -198,7 +200,7 @@ def _speculate_words(record: Any) -> str:  # noqa: ANN401 - a SpeculateRecord
 
 
 def _quality_words(record: Any) -> str:  # noqa: ANN401 - a QualityRecord
-    return f"what {_counted(len(record.rows) - 1, 'pair')} of formats lose against fp32"
+    return f"what {format_count(len(record.rows) - 1, 'pair')} of formats lose against fp32"
 
 
 def _split_words(record: Any) -> str:  # noqa: ANN401 - a SplitTrial
@@ -217,10 +219,6 @@ def _formats(weights: Sequence[str], kv: Sequence[str]) -> str:
 def _listed(names: Sequence[str], most: int = 3) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 _SCHEMAS: Final[Mapping[str, Callable[[str, Any], Entry]]] = {

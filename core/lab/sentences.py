@@ -10,22 +10,13 @@ from core.units import format_gib, format_seconds
 CANCELLED: Final = "You cancelled this job."
 CLOSED: Final = "The lab must be open for a job to run, and it was closed. Start the app again."
 NO_RESULT: Final = (
-    "Finished jobs are kept for a while, and this one is not known any more. Press Run again, or load "
+    "Finished jobs are kept for a while, and this one is not known any more. Start it again, or load "
     "its saved record."
 )
 STILL_STARTING: Final = (
     "The lab must be ready before it knows which devices there are, and it is still starting. Try again "
     "in a few seconds."
 )
-
-
-def cells_in_words(count: int, kind: str = "") -> str:
-    """A number of cells, all of one kind.
-
-    >>> cells_in_words(1), cells_in_words(12, "noisy ")
-    ('1 cell', '12 noisy cells')
-    """
-    return f"{count:,} {kind}cell" if count == 1 else f"{count:,} {kind}cells"
 
 
 def no_device(device: str, devices: tuple[str, ...]) -> str:
@@ -73,11 +64,11 @@ def died(returncode: int, fault: str) -> str:
     if returncode == -signal.SIGKILL and not fault:
         return (
             "A job needs its worker process to live, and the system killed it, most often because memory "
-            "ran out. Choose a smaller model or a shorter run, and press Run again."
+            "ran out. Choose a smaller model or a shorter run, and start it again."
         )
     return (
         f"A job needs its worker process to live, but {ended(returncode, fault)}. A new one is starting; "
-        "press Run again."
+        "start the job again."
     )
 
 
@@ -101,5 +92,5 @@ def vanished(grace_s: float) -> str:
     """The owner's page is gone."""
     return (
         f"A job runs as long as its page is open, and that was not seen for {format_seconds(grace_s)}, so "
-        "the job was cancelled. Press Run again."
+        "the job was cancelled. Start it again."
     )

@@ -21,6 +21,9 @@ from core.lab.sweep_request import Cell, spec_of
 STEP: Final = "step"
 #: Rates above are no measurement: the operator computes next to nothing.
 _MOST_FLOPS_PER_S: Final = 1e14
+#: A cell that takes less is run more often, for about so long: one hiccup is then not the median.
+_ENOUGH_S: Final = 4.0
+_MOST_RUNS: Final = 15
 
 
 def forecast(cell: Cell, model: ModelSpec, now: Calibration) -> Forecast:
@@ -64,7 +67,17 @@ def expected_s(cell: Cell, repeats: int, calibration: Calibration) -> float:
         RequestError, FormatError: as ``forecast``.
     """
     machine = calibration.machine(cell.weights)
-    return predict_shape(cell.shape, spec_of(cell.model), machine).end_to_end_s * (1 + repeats)
+    once_s = predict_shape(cell.shape, spec_of(cell.model), machine).end_to_end_s
+    return once_s * (1 + runs(once_s, repeats))
+
+
+def runs(once_s: float, least: int) -> int:
+    """How often a cell is run that is expected to take so long.
+
+    >>> runs(0.1, 3), runs(0.5, 3), runs(2.0, 3)
+    (15, 8, 3)
+    """
+    return min(max(least, round(_ENOUGH_S / once_s)), max(_MOST_RUNS, least))
 
 
 def _estimate(seconds: float, half_width: float, floor_s: float) -> Estimate:

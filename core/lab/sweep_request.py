@@ -92,7 +92,7 @@ class SweepRequest:
         models, weights, kv, caches, batches, prompts: the values of each setting.
         new_tokens: of each request; 2 or more, for TPOT needs a second token.
         most: cells that are run at most, a seeded choice of all; 0 for all of them.
-        seed: of that choice and of the prompts. repeats: how often each cell is run.
+        seed: of that choice and of the prompts. repeats: how often each cell is run, at least.
         tries: a cell that was noisy is predicted and run again, so often at most.
         quality: also tell how far each pair of formats moves the embedded model's answers.
         device: where it runs.
@@ -136,13 +136,13 @@ class SweepRequest:
             _one_of("cache", cache, CACHES)
         _one_of("device", self.device, DEVICES)
         for name, value, low, high in (
-            *(("batches", batch, 1, MOST_BATCH) for batch in self.batches),
-            *(("prompts", tokens, 1, MOST_PROMPT_TOKENS) for tokens in self.prompts),
-            ("new_tokens", self.new_tokens, 2, MOST_NEW_TOKENS),
-            ("most", self.most, 0, MOST_CELLS),
-            ("seed", self.seed, 0, MOST_SEED),
-            ("repeats", self.repeats, 1, MOST_REPEATS),
-            ("tries", self.tries, 1, MOST_REPEATS),
+            *(("The batch", batch, 1, MOST_BATCH) for batch in self.batches),
+            *(("The prompt tokens", tokens, 1, MOST_PROMPT_TOKENS) for tokens in self.prompts),
+            ("The output tokens", self.new_tokens, 2, MOST_NEW_TOKENS),
+            ("The cells to choose at most", self.most, 0, MOST_CELLS),
+            ("The seed", self.seed, 0, MOST_SEED),
+            ("The repeats", self.repeats, 1, MOST_REPEATS),
+            ("The tries", self.tries, 1, MOST_REPEATS),
         ):
             _within(name, value, low, high)
         combinations = math.prod(len(getattr(self, name)) for name in _LISTS)

@@ -11,7 +11,7 @@ from core.lab.local_link import LocalLink
 from core.lab.split_request import SplitRequest
 from core.lesson.amount import Value
 from core.lesson.measures import Checked
-from core.units import format_gb, format_gib, significant
+from core.units import format_count, format_gb, format_gib, significant
 
 #: How the embedded model can be split, as the page calls it; its nine heads divide by three.
 WAYS: Final[dict[str, tuple[int, int]]] = {
@@ -101,4 +101,4 @@ def cost_words(record: SplitRecord) -> str:
 
 
 def _threads(count: int) -> str:
-    return f"{count} thread{'' if count == 1 else 's'}"
+    return format_count(count, "thread")

@@ -17,7 +17,7 @@ from core.analytic.machine import Machine
 from core.analytic.table import Operators
 from core.ui.words import operator_name
 from core.ui.worked_number import Input, WorkedNumber
-from core.units import format_gb, format_seconds, format_si
+from core.units import format_count, format_gb, format_seconds, format_si
 
 FORMULA: Final = "pass cost + Σ operators [ calls × call cost + max( bytes / byte rate, FLOPs / FLOP rate ) ]"
 _TABLE: Final = "operator table: the model's shape"
@@ -108,7 +108,12 @@ def _inputs(passes: Passes) -> tuple[Input, ...]:
         Input("bytes", "weights, cache and activations moved", format_gb(moved), _TABLE),
         Input("FLOPs", "multiplies and adds", f"{format_si(flops)}FLOP", _TABLE),
         _fact("byte rate", _reached(passes, name), f"{format_gb(byte_rate)}/s", rates),
-        _fact("FLOP rate", f"what it reaches with {rows:,.0f} rows", f"{format_si(flop_rate)}FLOP/s", rates),
+        _fact(
+            "FLOP rate",
+            f"what it reaches with {format_count(rows, 'row')}",
+            f"{format_si(flop_rate)}FLOP/s",
+            rates,
+        ),
     )
 
 

@@ -9,7 +9,16 @@ from typing import Final, Literal
 import streamlit as st
 
 State = Literal[
-    "nothing", "starting", "queued", "measuring", "measured", "noisy", "failed", "elsewhere", "recorded"
+    "nothing",
+    "starting",
+    "queued",
+    "measuring",
+    "measured",
+    "noisy",
+    "ended",
+    "failed",
+    "elsewhere",
+    "recorded",
 ]
 
 
@@ -29,6 +38,7 @@ LOOKS: Final[dict[State, _Look]] = {
     "measuring": _Look("Measuring", "▶", "#4a7fd6", "solid"),
     "measured": _Look("Measured here", "✔", "#1f9467", "solid"),
     "noisy": _Look("Measured here, but noisy", "≈", "#b97510", "double"),
+    "ended": _Look("Ended early", "■", "#b97510", "dotted"),
     "failed": _Look("No result", "✕", "#d4483f", "solid"),
     "elsewhere": _Look("Loaded from a file", "⇪", "#8f6bd0", "double"),
     "recorded": _Look("Recorded on another machine", "⌂", "#8f6bd0", "dashed"),

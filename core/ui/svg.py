@@ -10,6 +10,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
+from typing import Final
+
+#: Values within a power of ten, the more the finer: of an axis over several powers, and of a shorter one.
+_WIDE: Final = ((1, 2, 5), (1, 3), (1,))
+_NARROW: Final = tuple(
+    tuple(1 + step * part for part in range(round(9 / step))) for step in (1, 0.5, 0.2, 0.1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,24 @@ def ticks(high: float, wanted: int = 4) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.8)
     return [round(step * index, 12) for index in range(int(high / step + 1e-9) + 1)]
+
+
+def log_ticks(axis: Scale, most: int = 7) -> list[float]:
+    """Round values on an axis of logarithms to the base 10, about ``most`` of them, and two or more.
+
+    >>> log_ticks(Scale(0.0, 2.0, 0, 500)), log_ticks(Scale(2.01, 2.16, 0, 500))
+    ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], [120.0, 140.0])
+    """
+    found = next((few for steps in _WIDE if len(few := _within(axis, steps)) <= most), _within(axis, (1,)))
+    if len(found) > 1:
+        return found
+    return next((more for steps in _NARROW if len(more := _within(axis, steps)) > 1), found)
+
+
+def _within(axis: Scale, steps: Iterable[float]) -> list[float]:
+    powers = range(math.floor(axis.low), math.ceil(axis.high) + 1)
+    values = [round(10.0**power * step, 12 - power) for power in powers for step in steps]
+    return [value for value in values if axis.low <= math.log10(value) <= axis.high]
 
 
 @dataclass(slots=True)

@@ -96,7 +96,7 @@ def test_no_verdict_is_drawn_from_a_noisy_run_and_its_range_is_wider() -> None:
     assert (quiet.verdict, noisy.verdict) == ("differs", "noisy")
     assert "No verdict, because this run is noisy: other programs used 40%" in noisy.sentence
     assert quiet.tpot is not None and noisy.tpot is not None
-    assert noisy.tpot.low_s < quiet.tpot.low_s <= quiet.tpot.high_s < noisy.tpot.high_s
+    assert 0 < noisy.tpot.low_s < quiet.tpot.low_s <= quiet.tpot.high_s < noisy.tpot.high_s
     assert noisy.tpot.measured_s == quiet.tpot.measured_s
 
 

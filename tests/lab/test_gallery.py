@@ -115,7 +115,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "of another version": (of_version, "at 'version'"),
     "edited": (edited, "was changed since"),
     "100 MB": (huge, "this file has 100 MB and was not read"),
-    "empty": (lambda path: path.write_text(""), "cut short or was changed"),
+    "empty": (lambda path: path.write_text(""), "this one is empty"),
     "text": (lambda path: path.write_text("Hello, <b>you</b>"), "cut short or was changed"),
     "binary": (lambda path: path.write_bytes(bytes(range(256)) * 9), "cut short or was changed"),
     "a list": (lambda path: path.write_text("[1, 2]"), "must have an object"),

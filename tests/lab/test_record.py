@@ -49,6 +49,12 @@ def test_a_record_cut_short_is_refused(part: float) -> None:
         loads(text[: int(len(text) * part)])
 
 
+@pytest.mark.parametrize("text", ["", "\n"])
+def test_an_empty_file_is_called_empty(text: str) -> None:
+    with pytest.raises(RecordError, match="this one is empty"):
+        loads(text)
+
+
 def test_an_edited_number_is_refused() -> None:
     def faster(data: dict[str, Any]) -> None:
         data["measured"]["decode_repeats_s"][0] /= 2

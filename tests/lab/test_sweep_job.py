@@ -13,6 +13,7 @@ import torch
 from core.engine.engine import Engine
 from core.engine.quality.evaluate import Reference
 from core.errors import CheckpointError, RequestError
+from core.lab import sweep_forecast
 from core.lab.calibration import Calibration
 from core.lab.sweep_cell import METRICS, CellQuality, SweptCell
 from core.lab.sweep_parts import gathered
@@ -69,7 +70,7 @@ class Outbox:
 
 @pytest.fixture(autouse=True)
 def _few_repeats_and_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swept, "_ENOUGH_S", 0.0)
+    monkeypatch.setattr(sweep_forecast, "_ENOUGH_S", 0.0)
     monkeypatch.setattr(ceilings, "_MOST_ROUNDS", 1)  # the calibration is made up: its pace never comes
     monkeypatch.setattr(sweep_job, "BUDGET_S", 600.0)  # however slow this host is
 

@@ -119,7 +119,7 @@ class FakeLab:
 
     def snapshot(self, job_id: str) -> JobSnapshot:
         if job_id not in self.jobs:
-            raise JobError("This job is not known any more. Press Run again.")
+            raise JobError("This job is not known any more. Start it again.")
         return self.jobs[job_id]
 
     def cancel(self, job_id: str) -> None:

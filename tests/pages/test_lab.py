@@ -321,10 +321,10 @@ def test_a_run_without_a_result_says_why_and_keeps_the_settings(
     open_app: Open, lab: FakeLab, end: JobState
 ) -> None:
     app = press_run(open_app(lab_tokens="100"))
-    lab.end(the_job(lab), end, "The worker was killed. Press Run again.")
+    lab.end(the_job(lab), end, "The worker was killed. Start it again.")
     look_again(app)
     assert state(app) == "failed"
-    assert "The worker was killed. Press Run again." in words(app)
+    assert "The worker was killed. Start it again." in words(app)
     assert app.slider(key="lab_max_tokens").value == 100
     lab.becomes = JobSnapshot("", JobState.RUNNING)
     assert state(press_run(app)) == "measuring"

@@ -104,6 +104,17 @@ def test_a_part_that_ends_unfinished_is_gone_on_with(open_app: Open, lab: FakeLa
     assert state(app) == "measuring"
 
 
+def test_a_sweep_that_cannot_be_run_again_keeps_the_one_before(open_app: Open, lab: FakeLab) -> None:
+    app = press(open_sweep(open_app), "sweep_run")
+    lab.finish_experiment(last(lab), WHOLE.to_json())
+    app = settled(settled(app.run()).run())
+    lab.refusal = JobError("20 jobs wait already. Try again in a minute.")
+    app = press(app, "sweep_run")
+    assert state(app) == "failed"
+    assert "Try again in a minute. The cells are those of the sweep before." in words(app)
+    assert app.button(key="sweep_run").label == "Run again"
+
+
 def test_a_sweep_that_is_run_again_goes_on_too_and_is_one_result(open_app: Open, lab: FakeLab) -> None:
     app = press(open_sweep(open_app), "sweep_run")
     lab.finish_experiment(last(lab), WHOLE.to_json())
@@ -123,6 +134,10 @@ def test_a_stopped_sweep_keeps_its_cells_and_goes_on_when_asked(open_app: Open, 
     app = press(app, "sweep_stop")
     app = settled(app.run())
     assert len(lab.jobs) == 1, "what was stopped does not go on by itself"
+    assert state(app) == "ended"
+    assert f"Done: {len(BEGUN.cells)} of {len(BEGUN.request.cells())} cells. Go on, or begin anew." in words(
+        app
+    )
     assert app.button(key="sweep_run").label == "Go on"
     app = press(app, "sweep_run")
     assert SweepRecord.from_json(lab.experiments[last(lab)][1]["record"]) == BEGUN
@@ -131,11 +146,12 @@ def test_a_stopped_sweep_keeps_its_cells_and_goes_on_when_asked(open_app: Open, 
 def test_a_part_that_fails_says_why_keeps_its_cells_and_does_not_go_on(open_app: Open, lab: FakeLab) -> None:
     app = press(open_sweep(open_app), "sweep_run")
     stream(lab, BEGUN)
-    lab.end(last(lab), JobState.FAILED, "The measuring process was killed. Press Run again.")
+    lab.end(last(lab), JobState.FAILED, "The measuring process was killed. Start it again.")
     app = settled(app.run())
     app = settled(app.run())
-    assert (state(app), len(lab.jobs)) == ("failed", 1)
+    assert (state(app), len(lab.jobs)) == ("ended", 1)
     assert "The measuring process was killed" in words(app)
+    assert "Go on, or begin anew." in words(app)
     assert app.button(key="sweep_run").label == "Go on"
 
 
@@ -249,7 +265,7 @@ def test_settings_wait_while_their_sweep_runs(open_app: Open) -> None:
 def test_a_sweep_that_failed_does_not_go_on_after_another_run(open_app: Open, lab: FakeLab) -> None:
     app = press(open_sweep(open_app), "sweep_run")
     stream(lab, BEGUN)
-    lab.end(last(lab), JobState.FAILED, "The measuring process was killed. Press Run again.")
+    lab.end(last(lab), JobState.FAILED, "The measuring process was killed. Start it again.")
     app = settled(settled(app.run()).run())
     del app.session_state["lab_experiment_trouble"]  # as the next job that is started does
     app = settled(app.run())

@@ -509,7 +509,7 @@ def test_cancel_stops_the_run_and_the_one_that_would_follow(open_app: Open, lab:
 
 def test_a_run_that_failed_starts_no_other(open_app: Open, lab: FakeLab) -> None:
     app = measure(open_app("kv_cache"), "kv_cache")
-    lab.end(the_job(lab), JobState.FAILED, "The worker was killed. Press Run again.")
+    lab.end(the_job(lab), JobState.FAILED, "The worker was killed. Start it again.")
     look_again(app)
     assert state(app) == "failed"
     look_again(app)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,17 @@ CASES = {
     "long prompt": case(prompt_tokens=5000, max_tokens=8),
     "another shape": case(model="shape:qwen3-0.6b", weights="bf16"),
 }
+
+
+def test_a_recorded_run_names_the_pace_it_was_predicted_at() -> None:
+    plain, paced = (numbers(replace(case(), pace=pace)) for pace in ("", "the pace before it"))
+
+    def origins(found: dict[str, WorkedNumber]) -> str:
+        return " ".join(item.source for name in ("TPOT", "MBU") for item in found[name].inputs)
+
+    assert "at the pace before it" not in origins(plain)
+    assert origins(paced).count("UTC, at the pace before it") == origins(plain).count("UTC") - 1
+    assert "the better of the checks" in origins(paced), "the bandwidth of MBU was measured beside the run"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,5 +1,6 @@
 """The drawing board escapes what it writes and keeps its marks inside."""
 
+import math
 import re
 from xml.etree import ElementTree as ET
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.ui.svg import Drawing, Scale, ticks
+from core.ui.svg import Drawing, Scale, log_ticks, ticks
 
 HOSTILE = '<script>alert("1")</script>&\'"'
 
@@ -45,3 +46,12 @@ def test_ticks_are_few_and_round(high: float) -> None:
 @pytest.mark.parametrize("high", [0.0, -1.0, float("nan"), float("inf")])
 def test_without_a_range_there_is_one_tick(high: float) -> None:
     assert ticks(high) == [0.0]
+
+
+@given(st.floats(-9, 12), st.floats(0.12, 9))
+def test_an_axis_of_logarithms_has_two_ticks_or_more_and_not_many(low: float, span: float) -> None:
+    found = log_ticks(Scale(low, low + span, 0, 500))
+    assert 2 <= len(found) <= 10
+    assert found == sorted(set(found))
+    assert all(low <= math.log10(value) <= low + span for value in found)
+    assert all(re.fullmatch(r"[1-9](\.[0-9])?0*e[+-]\d+", f"{value:.6e}") for value in found)

@@ -195,7 +195,7 @@ def chosen(request: EndpointRequest, known: tuple[str, ...] | None) -> str:
     if request.model:
         return request.model
     if known is None or len(known) != 1:
-        raise EndpointError(sentences.no_model(known or (), request))
+        raise EndpointError(sentences.no_model(known, request))
     return known[0]
 
 

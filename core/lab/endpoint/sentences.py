@@ -171,8 +171,13 @@ def wrong_model(name: str, known: tuple[str, ...], request: EndpointRequest) -> 
     return f"The model must be one that {request.host} serves: {listed}; got {name!r}. Choose one of them."
 
 
-def no_model(known: tuple[str, ...], request: EndpointRequest) -> str:
-    """A server that lists none, or several."""
+def no_model(known: tuple[str, ...] | None, request: EndpointRequest) -> str:
+    """A server that has no list, lists none, or several."""
+    if known is None:
+        return (
+            f"A model must be named, because {request.host} has no list of them at {request.base}/models. "
+            "Name the one that it serves, or check the address: most end in /v1."
+        )
     if not known:
         return f"A model must be named; {request.host} lists none. Name the one that it serves."
     several = ", ".join(known[:_NAMED]) + (" and others" if len(known) > _NAMED else "")

@@ -18,7 +18,7 @@ class Effort:
     Attributes:
         pairs: of narrow and wide layers in the calibration model. decode_contexts, decode_repeats: of
             single-token passes. batches: sequences, and their context, of passes with one token of each.
-            prefill_tokens, prefill_repeats: of passes of many tokens through two layers, on both sides of
+            prefill_tokens, prefill_repeats: of passes of many tokens, sampled in two layers, on both sides of
             where the engine goes over from the program for few rows to that for many (16 or 128).
         short_repeats: of those of up to ``SHORT`` tokens, which are over soon.
         long_tokens: of passes through a single layer, once, for attention's sake.

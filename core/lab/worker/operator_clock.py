@@ -7,6 +7,7 @@ prediction what it meant here.
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as Ordered
@@ -133,17 +134,27 @@ class OperatorClock:
         )
         least = min(_LEAST_PASSES, repeats)
         passes, pace = found.kept(least), replace(pace, call_s=found.call_s(least))
+        wanted = self._sampled(one)
+        usual_s = typical([[seconds[index] for index in wanted] for seconds in passes])
         tables: dict[Layer | None, Operators] = {}
         samples = []
-        for index, (timed, seconds) in enumerate(zip(self._timed, zip(*passes, strict=True), strict=True)):
-            if index == 0 or _LAYERS <= index < _LAYERS + self._warming:
-                continue
+        for index, seconds in zip(wanted, usual_s, strict=True):
+            timed = self._timed[index]
             if timed.layer not in tables:
                 tables[timed.layer] = self._table(timed.layer, one)
-            if one.new_tokens == 1 or timed.name not in _LAST_TOKEN:
-                sample = _sample(tables[timed.layer], timed, seconds, pace, self._engine.weights)
-                samples.append(sample)
+            scatter = spread([each[index] for each in passes]).relative
+            row = _Row(tables[timed.layer], timed, self._engine.weights)
+            samples.append(row.sample(seconds, scatter, pace))
         return samples
+
+    def _sampled(self, one: PassShape) -> list[int]:
+        """Places of the operators that give a sample."""
+        warming = range(_LAYERS, _LAYERS + self._warming)
+        return [
+            index
+            for index, timed in enumerate(self._timed)
+            if index > 0 and index not in warming and (one.new_tokens == 1 or timed.name not in _LAST_TOKEN)
+        ]
 
     def _sample(self, values: Pass) -> None:
         self._sampler.choose(values.logits).tolist()
@@ -219,18 +230,39 @@ class OperatorClock:
         )
 
 
-def _sample(table: Operators, timed: _Timed, seconds: Ordered[float], pace: Pace, beside: str) -> Sample:
-    row = table.index(timed.name)
-    summary = spread(seconds)
-    return Sample(
-        operator=timed.name,
-        kind=table.kinds[row],
-        format=table.formats[row],
-        rows=int(table.tokens[row]),
-        num_bytes=float(table.streamed_bytes[row]) * timed.part,
-        flops=float(table.flops[row]),
-        seconds=summary.median_s,
-        spread=summary.relative,
-        pace=pace,
-        beside=beside,
-    )
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An operator that was timed, where its table counts it, and the format of the weights beside it."""
+
+    table: Operators
+    timed: _Timed
+    beside: str
+
+    def sample(self, seconds: float, scatter: float, pace: Pace) -> Sample:
+        table, row = self.table, self.table.index(self.timed.name)
+        return Sample(
+            operator=self.timed.name,
+            kind=table.kinds[row],
+            format=table.formats[row],
+            rows=int(table.tokens[row]),
+            num_bytes=float(table.streamed_bytes[row]) * self.timed.part,
+            flops=float(table.flops[row]),
+            seconds=seconds,
+            spread=scatter,
+            pace=pace,
+            beside=self.beside,
+        )
+
+
+def typical(passes: Ordered[Ordered[float]]) -> list[float]:
+    """Seconds of each operator in a pass that takes, as a whole, the median of all passes.
+
+    Medians, all times one factor. Each operator has a long call now and then; its median leaves those out,
+    and the sum over the operators of a pass does not.
+
+    >>> typical([[1.0, 3.0], [2.0, 2.0], [2.0, 3.0]])   # medians 2 and 3; the middle pass takes 4
+    [1.6, 2.4000000000000004]
+    """
+    medians = [statistics.median(each) for each in zip(*passes, strict=True)]
+    factor = statistics.median(sum(one) for one in passes) / sum(medians)
+    return [seconds * factor for seconds in medians]

@@ -18,7 +18,7 @@ from core.lab.noise import noise
 from core.lab.pace import Pace
 from core.lab.record_parts import LoadRecord
 from core.lab.sweep_cell import SweptCell
-from core.lab.sweep_forecast import forecast
+from core.lab.sweep_forecast import forecast, runs
 from core.lab.sweep_request import Cell, SweepRequest
 from core.lab.timing import AGREEMENT, spread
 from core.lab.worker.ceilings import MemoryProbe
@@ -30,9 +30,6 @@ ShouldStop = Callable[[], bool]
 #: New tokens of the runs that warm up, and the most runs of them.
 _WARM_UP_TOKENS: Final = 8
 _WARM_UPS: Final = 2
-#: Cells that take less are run more often, for about so long: one hiccup is then not the median.
-_ENOUGH_S: Final = 1.5
-_MOST_REPEATS: Final = 9
 #: Runs for each that is wanted, at most: one beside which the cores changed their speed is made again.
 _MOST_AGAIN: Final = 2
 #: None is made again after so long, for a job has little more than a minute for its last cell.
@@ -94,20 +91,20 @@ class CellWork:
     def _once(self, prompts: _Prompts, tried: int) -> SweptCell:
         probe, before = LoadProbe(), self.memory.pace(self.calibration.pace)
         made = forecast(self.cell, self.engine.spec, self.calibration.at_pace(before))
-        found = self._runs(prompts, self._repeats(made.times["end_to_end"].value_s), before)
-        runs = found.kept(self.asked.repeats)
+        found = self._runs(prompts, runs(made.times["end_to_end"].value_s, self.asked.repeats), before)
+        kept = found.kept(self.asked.repeats)
         after, host = self.memory.pace(before), probe.stop()
         load = LoadRecord(host.others, host.steal, host.duration_s, before, after)
-        steps = spread([seconds for run in runs for seconds in run.decode_s])
+        steps = spread([seconds for run in kept for seconds in run.decode_s])
         return SweptCell(
             cell=self.cell,
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
             calibration=self.calibration.id,
             forecast=made,
             samples={
-                "ttft": tuple(run.ttft_s for run in runs),
-                "tpot": tuple(run.tpot_s for run in runs),
-                "end_to_end": tuple(run.end_to_end_s for run in runs),
+                "ttft": tuple(run.ttft_s for run in kept),
+                "tpot": tuple(run.tpot_s for run in kept),
+                "end_to_end": tuple(run.end_to_end_s for run in kept),
             },
             load=load,
             noisy=noise(load, None, steps, self.calibration.pace),
@@ -129,10 +126,6 @@ class CellWork:
         times = run_once(self.cell, self.engine, prompts.take(), new_tokens, stops)
         self.context.check()
         return times
-
-    def _repeats(self, expected_s: float) -> int:
-        least = self.asked.repeats
-        return min(max(least, round(_ENOUGH_S / expected_s)), max(_MOST_REPEATS, least))
 
 
 class _Prompts:

@@ -12,6 +12,7 @@ from core.catalog.mixers import Attention, LatentAttention
 from core.catalog.model import ModelSpec
 from core.errors import FormatError
 from core.lesson.amount import LessonCase
+from core.units import format_count
 
 #: Numbers of the rotary key beside a latent, where the model has no latent of its own:
 #: https://huggingface.co/deepseek-ai/DeepSeek-V3/blob/main/config.json (qk_rope_head_dim)
@@ -165,5 +166,5 @@ def words(model: ModelSpec, how: Sharing) -> str:
     """A way to share and its size, for a row."""
     if how.kv_heads is None:
         return f"{how.way}: {how.latent:,} + {head_shape(model).rotary_dim} numbers"
-    heads = "1 KV head" if how.kv_heads == 1 else f"{how.kv_heads} KV heads"
+    heads = format_count(how.kv_heads, "KV head")
     return f"{how.way}: {heads}"

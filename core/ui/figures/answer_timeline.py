@@ -8,7 +8,7 @@ from typing import Final
 from core.lesson.quantities.answer_timeline import Timeline
 from core.ui.picture import Picture, redrawable
 from core.ui.svg import Drawing, Scale
-from core.units import format_seconds
+from core.units import format_count, format_seconds
 
 _WIDTH: Final = 560
 _HEIGHT: Final = 202
@@ -49,9 +49,9 @@ def timed_answer_timeline(line: Timeline, prompt_tokens: int, steps: int, users:
 
 def _labels(prompt_tokens: int, steps: int, users: int) -> tuple[str, str]:
     """What is said of the block, and of the ticks."""
-    read = "1 token" if prompt_tokens == 1 else f"{prompt_tokens:,} tokens"
+    read = format_count(prompt_tokens, "token")
     given = "one token each" if users == 1 else f"{users:,} tokens each"
-    count = "1 decode step" if steps == 1 else f"{steps:,} decode steps"
+    count = format_count(steps, "decode step")
     return f"prefill of {read}", f"{count}, {given}" if steps else ""
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from core.ui.palette import COLOURS
 from core.ui.picture import Label, Picture, redrawable
 from core.ui.svg import Drawing, Scale, ticks
-from core.units import GB, GIB, format_gib
+from core.units import GB, GIB, format_count, format_gib
 
 _WIDTH: Final = 560
 _HEIGHT: Final = 116
@@ -94,7 +94,7 @@ def _parts(memory: ChipMemory) -> Sequence[tuple[str, float]]:
 
 def _name(part: str, memory: ChipMemory) -> str:
     if part == "kv":
-        return "1 conversation" if memory.conversations == 1 else f"{memory.conversations:,} conversations"
+        return format_count(memory.conversations, "conversation")
     return "a pass, driver and framework" if part == "activations" else COLOURS[part].meaning
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.ui.picture import Label, Picture, redrawable
-from core.ui.svg import Drawing, Scale
+from core.ui.svg import Drawing, Scale, log_ticks
 from core.units import format_seconds, significant
 
 _WIDTH: Final = 560
@@ -23,9 +23,6 @@ _EDGE: Final = 10
 _LEAST: Final = 1.2
 #: A limit that lies further from the slowest mark would only squeeze the picture.
 _FAR: Final = 4.0
-#: Steps within a power of ten, from the finest; the first with no more lines than this is taken.
-_STEPS: Final = ((1, 2, 5), (1, 3), (1,))
-_MOST_LINES: Final = 7
 #: Letters stand at least this share of both axes together apart, which makes them seven at most.
 _APART: Final = 1 / 3
 
@@ -126,28 +123,12 @@ def _axis(values: Sequence[float], ends: tuple[int, int]) -> Scale:
     return Scale(math.log10(min(*values, middle / _LEAST)), math.log10(max(*values, middle * _LEAST)), *ends)
 
 
-def _lines(axis: Scale) -> list[float]:
-    """Round values on a logarithmic axis."""
-    powers = range(math.floor(axis.low), math.ceil(axis.high) + 1)
-    found: list[float] = []
-    for steps in _STEPS:
-        found = [
-            10.0**power * step
-            for power in powers
-            for step in steps
-            if axis.low <= math.log10(10.0**power * step) <= axis.high
-        ]
-        if len(found) <= _MOST_LINES:
-            break
-    return found
-
-
 def _grid(drawing: Drawing, x: Scale, y: Scale) -> None:
-    for value in _lines(x):
+    for value in log_ticks(x):
         at = x(math.log10(value))
         drawing.path([(at, _Y[0]), (at, _Y[1])], "thin line-grid")
         drawing.text(min(at, _X[1] - 12), _Y[0] + 22, f"{value * _MS:g}", "fill-muted", anchor="middle")
-    for value in _lines(y):
+    for value in log_ticks(y):
         at = y(math.log10(value))
         drawing.path([(_X[0], at), (_X[1], at)], "thin line-grid")
         drawing.text(_X[0] - 7, at + 5, f"{value:g}", "fill-muted", anchor="end")

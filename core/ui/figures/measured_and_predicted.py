@@ -9,7 +9,7 @@ from typing import Final
 
 from core.ui.palette import MARKS
 from core.ui.picture import Picture, redrawable
-from core.ui.svg import Drawing, Scale
+from core.ui.svg import Drawing, Scale, log_ticks
 from core.units import significant
 
 _WIDTH: Final = 560
@@ -134,7 +134,7 @@ def _place(point: ScatterPoint, x: Scale, y: Scale) -> Place:
 
 
 def _grid(drawing: Drawing, x: Scale, y: Scale, unit: str) -> None:
-    for value in _lines(x):
+    for value in log_ticks(x):
         at, up = x(math.log10(value)), y(math.log10(value))
         drawing.path([(at, _Y[0]), (at, _Y[1])], "thin line-grid")
         drawing.path([(_X[0], up), (_X[1], up)], "thin line-grid")
@@ -148,18 +148,6 @@ def _grid(drawing: Drawing, x: Scale, y: Scale, unit: str) -> None:
     drawing.text(_X[1] - 8, _Y[0] - 12, "predicted too low", "fill-muted", anchor="end")
     drawing.text(sum(_X) / 2, _Y[0] + 46, f"measured, {unit}", "fill-muted", anchor="middle")
     drawing.text(4, 16, f"predicted, {unit}", "fill-muted")
-
-
-def _lines(axis: Scale) -> list[float]:
-    """Powers of ten within the axis; with fewer than three also values between."""
-    steps = (1,) if axis.high - axis.low > 2.5 else (1, 3) if axis.high - axis.low > 1.5 else (1, 2, 5)
-    powers = range(math.floor(axis.low), math.ceil(axis.high) + 1)
-    return [
-        10.0**power * step
-        for power in powers
-        for step in steps
-        if axis.low <= math.log10(10.0**power * step) <= axis.high
-    ]
 
 
 def _ranges(drawing: Drawing, points: Sequence[ScatterPoint], axes: tuple[Scale, Scale]) -> None:

@@ -11,7 +11,7 @@ from core.ui.palette import COLOURS
 from core.ui.picture import Label, Picture, redrawable
 from core.ui.svg import Drawing, Scale
 from core.ui.table import Blank, Cell
-from core.units import format_gib, format_seconds, significant
+from core.units import format_count, format_gib, format_seconds, significant
 
 _WIDTH: Final = 560
 _LEFT: Final = 6
@@ -41,7 +41,7 @@ class PlanShape:
     def name(self) -> str:
         """The degrees and the chips."""
         chips = self.tp * self.pp * self.dp
-        counted = "1 chip" if chips == 1 else f"{chips:,} chips"
+        counted = format_count(chips, "chip")
         return f"TP {self.tp} × PP {self.pp} × EP {self.ep} × DP {self.dp}: {counted}"
 
 
@@ -150,13 +150,9 @@ def _layers(stage: ChipsOfStage) -> str:
 
 def _holds(stage: ChipsOfStage) -> str:
     """What of the model lies on one chip."""
-    heads = [] if stage.query_heads is None else [_counted(stage.query_heads, "query head")]
-    experts = [] if stage.experts is None else [f"{_counted(stage.experts, 'expert')} a layer"]
+    heads = [] if stage.query_heads is None else [format_count(stage.query_heads, "query head")]
+    experts = [] if stage.experts is None else [f"{format_count(stage.experts, 'expert')} a layer"]
     return ", ".join([_layers(stage), *heads, *experts])
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _works(stage: ChipsOfStage) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from core.ui.palette import MARKS
 from core.ui.picture import Picture, redrawable
-from core.ui.svg import Drawing, Scale
+from core.ui.svg import Drawing, Scale, log_ticks
 from core.ui.table import Blank, Cell
 from core.units import MB, format_gb, significant
 
@@ -18,7 +18,6 @@ _HEIGHT: Final = 344
 _X: Final = (70, 536)
 _Y: Final = (284, 40)
 _FILL: Final = f"fill-{next(iter(MARKS))}"
-_STEPS: Final = (1, 2, 5)
 _COLUMNS: Final = (
     "settings",
     "MB",
@@ -103,22 +102,16 @@ def _axis(values: Sequence[float], ends: tuple[int, int]) -> Scale:
 
 
 def _grid(drawing: Drawing, x: Scale, y: Scale) -> None:
-    for value in _lines(x):
+    for value in log_ticks(x):
         at = x(math.log10(value))
         drawing.path([(at, _Y[0]), (at, _Y[1])], "thin line-grid")
         drawing.text(at, _Y[0] + 20, f"{value / MB:g}", "fill-muted", anchor="middle")
-    for value in _lines(y):
+    for value in log_ticks(y):
         at = y(math.log10(value))
         drawing.path([(_X[0], at), (_X[1], at)], "thin line-grid")
         drawing.text(_X[0] - 8, at + 5, f"{value:g}", "fill-muted", anchor="end")
     drawing.text(sum(_X) / 2, _Y[0] + 46, "weights and cache, MB", "fill-muted", anchor="middle")
     drawing.text(4, 18, "measured tokens/s", "fill-muted")
-
-
-def _lines(axis: Scale) -> list[float]:
-    powers = range(math.floor(axis.low), math.ceil(axis.high) + 1)
-    values = [10.0**power * step for power in powers for step in _STEPS]
-    return [value for value in values if axis.low <= math.log10(value) <= axis.high]
 
 
 def _names(drawing: Drawing, points: Sequence[SpeedPoint], x: Scale, y: Scale) -> None:

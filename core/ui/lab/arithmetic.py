@@ -28,12 +28,17 @@ _OVERLAP: Final = "Left out: overlap of neighbouring operators."
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is predicted: a request for a model on a machine, and the prediction for it."""
+    """What is predicted: a request for a model on a machine, and the prediction for it.
+
+    Attributes:
+        pace: at which pace of the machine, in words; empty for that of its calibration.
+    """
 
     request: RunRequest
     model: ModelSpec
     machine: Machine
     prediction: Prediction
+    pace: str = ""
 
     @property
     def middle_context(self) -> int:
@@ -92,7 +97,8 @@ def _passes(case: Case, phase: str, what: str) -> Passes:
 
 def _origin(case: Case) -> str:
     if case.machine.origin == "measured":
-        return f"calibrated here, {case.machine.measured_at[:16].replace('T', ' ')} UTC"
+        when = f"calibrated here, {case.machine.measured_at[:16].replace('T', ' ')} UTC"
+        return f"{when}, at {case.pace}" if case.pace else when
     return f"data sheet of {case.machine.name}"
 
 
@@ -124,7 +130,12 @@ def _mbu(case: Case) -> WorkedNumber:
             Input("weights read", "parameter bytes of one decode step", format_gb(weights), "operator table"),
             Input("cache traffic", "keys and values read and written", format_gb(kv), "operator table"),
             Input("TPOT", "time per token after the first", format_seconds(tpot_s), "the number above"),
-            Input("bandwidth", "bytes per second of plain reading", f"{format_gb(ceiling)}/s", _origin(case)),
+            Input(
+                "bandwidth",
+                "bytes per second of plain reading",
+                f"{format_gb(ceiling)}/s",
+                "the better of the checks before and after this run" if case.pace else _origin(case),
+            ),
         ),
         python=_program(
             {"weight_bytes": weights, "kv_bytes": kv, "tpot_s": tpot_s, "bandwidth_bytes_per_s": ceiling},

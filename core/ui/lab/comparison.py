@@ -131,7 +131,8 @@ def how_measured(record: RunRecord) -> str:
         "took. Measured memory also holds the rotary tables and room for gathered keys and values."
     )
     words.append(
-        "Ranges go from p10 to p90" + (", doubled because the run is noisy." if record.noisy else ".")
+        "Ranges go from p10 to p90"
+        + ("; those of TTFT and TPOT are wider, because the run is noisy." if record.noisy else ".")
     )
     return " ".join(words)
 

@@ -223,7 +223,7 @@ def _case_of(record: RunRecord) -> Case | None:
     model = models.spec(record.request.model)
     then = record.calibration.at_pace(record.load.before)  # as the run was predicted
     machine = then.machine(record.request.weights)
-    return Case(record.request, model, machine, prediction_beside(record))
+    return Case(record.request, model, machine, prediction_beside(record), "the pace right before this run")
 
 
 def _records(record: RunRecord | None) -> None:

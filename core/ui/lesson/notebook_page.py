@@ -21,6 +21,7 @@ from core.ui import export, print_view
 from core.ui.lesson import learner
 from core.ui.plain import plain
 from core.ui.table import Blank, Cell
+from core.units import format_count
 
 _LOAD: Final = "notebook_load"
 _OPENED: Final = "notebook_opened"
@@ -112,7 +113,7 @@ def _size(found: Notebook) -> str:
         (len(found.attempts), "answer"),
         (len(found.runs), "run"),
     )
-    return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts)
+    return ", ".join(format_count(count, word) for count, word in counts)
 
 
 def _entries(mine: Notebook) -> None:

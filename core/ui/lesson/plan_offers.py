@@ -14,7 +14,7 @@ from core.lesson.quantities.chip_plan import plan_of, works
 from core.ui import choice_list, prose
 from core.ui.choice_list import Offer
 from core.ui.scenario import record
-from core.units import format_seconds, significant
+from core.units import format_count, format_seconds, significant
 
 _MOST: Final = 4
 #: Plans to look at, and what each is for; those with experts are for models that have some.
@@ -103,6 +103,6 @@ def _summary(case: LessonCase, found: PlanOnChips) -> str:
         rate = significant(plan.tokens_per_s * found.parallel.dp)
         said += [f"then one every {format_seconds(plan.tpot_s)}", f"{rate} tokens/s in all"]
     batch = case.scenario.batch
-    users = "1 user" if batch == 1 else f"{batch:,} users"
+    users = format_count(batch, "user")
     where = "" if found.parallel.dp == 1 else " on each replica"
     return f"{name(found.parallel)}, {users}{where}: {', '.join(said)}."

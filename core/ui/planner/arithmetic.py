@@ -19,7 +19,7 @@ from core.ui.pass_arithmetic import Origin, Passes, pass_number
 from core.ui.planner.found import Found
 from core.ui.planner.split_arithmetic import split_number
 from core.ui.worked_number import Input, WorkedNumber
-from core.units import format_gib, format_seconds, significant
+from core.units import format_count, format_gib, format_seconds, significant
 
 _SHAPE: Final = "operator table: the model's shape"
 _PRIOR: Final = "fitted to published measurements"
@@ -123,7 +123,7 @@ def _capacity(found: Found) -> Input:
 
 def _ttft(found: Found) -> WorkedNumber:
     scenario = found.case.scenario
-    prompts = "1 prompt" if scenario.batch == 1 else f"{scenario.batch:,} prompts"
+    prompts = format_count(scenario.batch, "prompt")
     what = f"reading {prompts} of {scenario.input_tokens:,} tokens in one pass"
     note = "Left out: waiting for other requests, and overlap of neighbouring operators."
     if found.case.split:

@@ -10,6 +10,7 @@ from core.ui import choice_list, prose
 from core.ui.choice_list import Offer
 from core.ui.planner.found import Found
 from core.ui.scenario import record
+from core.units import format_count
 
 
 def draw(found: Found) -> None:
@@ -58,7 +59,7 @@ def _sentence(plan: ParallelPlan) -> str:
     ('2 replicas, each split over 4 chips: 8 chips in all.', 'The whole model on 1 chip.')
     """
     share = plan.tp * plan.pp
-    chips = "1 chip" if share == 1 else f"{share:,} chips"
+    chips = format_count(share, "chip")
     if plan.dp == 1:
         return f"The whole model on {chips}." if share == 1 else f"The model split over {chips}."
     each = f"each on {chips}" if share == 1 else f"each split over {chips}"

@@ -9,13 +9,13 @@ import streamlit as st
 
 from core.lab.cell_errors import CellErrors, cell_errors
 from core.lab.gallery_entry import Entry
-from core.lab.sentences import cells_in_words
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_record import DEFINITIONS, SweepRecord
 from core.ui import export, picture, print_view, prose, table
 from core.ui.figures.measured_and_predicted import ScatterPoint, measured_and_predicted
 from core.ui.predictions import conditions
 from core.ui.table import Blank, Cell
+from core.units import format_count
 
 #: What each metric is called.
 METRICS: Final = {"ttft": "TTFT", "tpot": "TPOT", "end_to_end": "end to end"}
@@ -92,20 +92,21 @@ def sentence(record: SweepRecord) -> str:
     """What the sweep was, in one or two sentences."""
     asked, done = len(record.request.cells()), sum(1 for swept in record.cells if swept.samples)
     failed = len(record.cells) - done
-    said = f"{done:,} of {cells_in_words(asked)} predicted, then run: {_times(record.request.repeats)} each."
+    each = _times(record.request.repeats)
+    said = f"{done:,} of {format_count(asked, 'cell')} predicted, then run: {each} each."
     if failed:
         said += f" {failed:,} could not be run."
     if record.left:
-        said += f" Not done yet: {cells_in_words(len(record.left))}."
+        said += f" Not done yet: {format_count(len(record.left), 'cell')}."
     return said
 
 
 def _times(repeats: int) -> str:
-    return "once" if repeats == 1 else f"{repeats} times"
+    return f"{'once' if repeats == 1 else f'{repeats} times'} or more"
 
 
 def _error_cells(found: CellErrors) -> tuple[Cell, ...]:
-    cells = cells_in_words(found.cells, "noisy " if found.noisy else "")
+    cells = format_count(found.cells, "noisy cell" if found.noisy else "cell")
     return f"{METRICS[found.metric]}, {cells}", found.median, found.p90, round(100 * found.in_range, 1)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from core.analytic.prediction_range import regime_of_run
 from core.analytic.validation.error_table import UNITS, Errors, metric_words
 from core.analytic.validation.judged import JudgedRun
-from core.units import significant
+from core.units import format_count, significant
 
 #: Regime -> what its marks are called; a row has one, and a range of its own.
 KINDS: Final = {
@@ -33,18 +33,18 @@ def errors_sentence(found: Errors) -> str:
     """
     return (
         f"{found.name}: half are off by more than {found.median:.0f} %, one in ten by more than "
-        f"{found.p90:.0f} % ({counted(found)})."
+        f"{found.p90:.0f} % ({rows_and_sources(found)})."
     )
 
 
-def counted(found: Errors) -> str:
+def rows_and_sources(found: Errors) -> str:
     """How many rows and sources.
 
-    >>> counted(Errors("MBU", 2, 1, 5.3, 5.3, 6.8, 1.0))
+    >>> rows_and_sources(Errors("MBU", 2, 1, 5.3, 5.3, 6.8, 1.0))
     '2 rows of 1 source'
     """
-    rows = "1 row" if found.rows == 1 else f"{found.rows:,} rows"
-    return f"{rows} of {'1 source' if found.sources == 1 else f'{found.sources} sources'}"
+    rows = format_count(found.rows, "row")
+    return f"{rows} of {format_count(found.sources, 'source')}"
 
 
 def row_name(judged: JudgedRun) -> str:

@@ -11,7 +11,7 @@ from core.catalog.accelerator import Accelerator
 from core.catalog.formats import STORAGE_FORMATS
 from core.catalog.model import ModelSpec
 from core.catalog.scenario import LIMITS, Scenario
-from core.units import format_gib, format_si
+from core.units import format_count, format_gib, format_si
 
 LABELS: Final[dict[str, str]] = {
     "model": "Model",
@@ -100,7 +100,7 @@ def split_sentence(now: Scenario) -> str:
 
 
 def _are_chips(count: int) -> str:
-    return "is 1 chip" if count == 1 else f"are {count:,} chips"
+    return f"{'is' if count == 1 else 'are'} {format_count(count, 'chip')}"
 
 
 def _degrees(now: Scenario) -> str:

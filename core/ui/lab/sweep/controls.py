@@ -9,7 +9,6 @@ import streamlit as st
 
 from core.errors import UserError
 from core.lab.request import CACHES
-from core.lab.sentences import cells_in_words
 from core.lab.status import LabStatus
 from core.lab.sweep_request import (
     MOST_BATCH,
@@ -25,7 +24,7 @@ from core.ui.lab import models
 from core.ui.lab.controls import FORMAT_NAMES
 from core.ui.lab.link import KV, WEIGHTS
 from core.ui.lab.sweep import settings
-from core.units import format_seconds
+from core.units import format_count, format_seconds
 
 _CACHES: Final = {"contiguous": "In one piece", "paged": "In pages", "none": "Off"}
 _BATCHES: Final = (1, 2, 4, 8, 16)
@@ -104,7 +103,7 @@ def problem(request: SweepRequest, status: LabStatus) -> str:
 
 def length(request: SweepRequest, expected_s: float | None) -> str:
     """How many cells there are, and about how long they take."""
-    cells = cells_in_words(len(request.cells()))
+    cells = format_count(len(request.cells()), "cell")
     if expected_s is None:
         return f"{cells}. How long they take is not known yet."
     return f"{cells}, about {format_seconds(max(expected_s, 1.0))} by the predictions, and loading besides."

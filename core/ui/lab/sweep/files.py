@@ -7,11 +7,11 @@ from typing import Final
 import streamlit as st
 
 from core.lab import sweep_record
-from core.lab.sentences import cells_in_words
 from core.lab.sweep_record import SweepRecord
 from core.ui import print_view
 from core.ui.lab import files, saving, upload
 from core.ui.lab.sweep import settings
+from core.units import format_count
 
 _LOADED: Final = "lab_sweep_loaded"
 _LOAD: Final = "lab_sweep_load"
@@ -33,7 +33,7 @@ def close() -> None:
 def where(record: SweepRecord) -> str:
     """When, what and on which machine, in a sentence."""
     device = record.host.device_name or record.host.cpu
-    done = cells_in_words(len(record.cells))
+    done = format_count(len(record.cells), "cell")
     return f"{files.clock(record.created_at)}, {done} on {device}, {record.host.threads} threads."
 
 

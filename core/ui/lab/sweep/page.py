@@ -15,7 +15,6 @@ from core.errors import UserError
 from core.lab.experiment import SWEEP, Experiment
 from core.lab.job import JobState
 from core.lab.request import DEVICES, Device
-from core.lab.sentences import cells_in_words
 from core.lab.status import LabStatus
 from core.lab.sweep_forecast import expected_s
 from core.lab.sweep_parts import gathered
@@ -28,6 +27,7 @@ from core.ui.lab.sweep import controls, files, results, server, settings
 from core.ui.lab.watch import WAITING_S, await_ready, is_preparing, look, preparing, queued
 from core.ui.plain import plain
 from core.ui.state_card import State, state_card
+from core.units import format_count
 
 #: Seconds between two looks at the cells that came in.
 _LOOK_S: Final = 2.0
@@ -113,7 +113,8 @@ def _experiment(request: SweepRequest, record: SweepRecord | None) -> Experiment
     """A part of a sweep, going on from a record; all parts of one sweep are the same experiment."""
     asked = request.to_json()
     payload = {"request": asked, "record": record.to_json() if record else None}
-    return Experiment(SWEEP, payload, f"a sweep of {cells_in_words(len(request.cells()))}", settings=asked)
+    what = f"a sweep of {format_count(len(request.cells()), 'cell')}"
+    return Experiment(SWEEP, payload, what, settings=asked)
 
 
 def _start(lab: Lab, visits: Visits, request: SweepRequest, record: SweepRecord | None) -> None:
@@ -151,20 +152,30 @@ def _buttons(
 
 def _at_rest(lab: Lab, request: SweepRequest, record: SweepRecord | None, problem: str) -> None:
     status = lab.status(request.device)
-    if sentence := problem or _trouble(request):
-        state_card("failed", sentence)
+    loaded = record is not None and files.loaded() is record
+    if problem:
+        state_card("failed", problem)
+    elif not loaded and (trouble := _trouble(request)):
+        _in_trouble(trouble, record)
     elif is_preparing(status):
         st.fragment(await_ready, key="sweep_await", run_every=WAITING_S)(lab, request.device, preparing)
     elif record is None:
         state_card("nothing", controls.length(request, _expected_s(request, status)))
     elif not record.is_finished:
-        state_card(
-            "nothing",
-            f"Done: {len(record.cells):,} of {cells_in_words(len(request.cells()))}. Go on, or keep them.",
-        )
+        state_card("ended" if record.cells else "nothing", f"{_done(record)}. Go on, or keep them.")
     else:
         here: State = "noisy" if all(swept.noisy for swept in record.cells) else "measured"
-        state_card("elsewhere" if files.loaded() is record else here, files.where(record))
+        state_card("elsewhere" if loaded else here, files.where(record))
+
+
+def _in_trouble(trouble: str, record: SweepRecord | None) -> None:
+    """Why the last job gave no result, and what there is all the same."""
+    if record is None or not record.cells:
+        state_card("failed", trouble)
+    elif record.is_finished:
+        state_card("failed", f"{trouble} The cells are those of the sweep before.")
+    else:
+        state_card("ended", f"{trouble} {_done(record)}. Go on, or begin anew.")
 
 
 def _expected_s(request: SweepRequest, status: LabStatus) -> float | None:
@@ -211,11 +222,15 @@ def _going_on_from() -> SweepRecord | None:
     return None if begun is None else SweepRecord.from_json(begun)
 
 
+def _done(record: SweepRecord) -> str:
+    return f"Done: {len(record.cells):,} of {format_count(len(record.request.cells()), 'cell')}"
+
+
 def _progress(record: SweepRecord | None, phase: str) -> str:
     if record is None:
         return f"{(phase or 'starting').capitalize()}."
     left = record.left
-    done = f"Done: {len(record.cells):,} of {cells_in_words(len(record.request.cells()))}."
+    done = f"{_done(record)}."
     if not left:
         return f"{done} Now the formats are judged."
     cell = left[0]

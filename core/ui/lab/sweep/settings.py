@@ -11,7 +11,7 @@ from core.lab.sweep_request import SweepRequest
 
 _SETTINGS: Final = "lab_sweep_settings"
 _WIDGET: Final = "lab_sweep_"
-#: A first sweep takes about a minute and tells the formats apart.
+#: A first sweep takes a minute or two and tells the formats apart.
 FIRST: Final = SweepRequest(
     weights=("bf16", "int8", "int4"),
     batches=(1, 4),

@@ -93,12 +93,8 @@ def cost_words(record: SplitRecord) -> str:
     if record.tokens_per_s is None or record.single_tokens_per_s is None:
         return said
     together, alone = significant(record.tokens_per_s), significant(record.single_tokens_per_s)
+    each, its = format_count(record.threads, "thread"), format_count(record.single_threads, "thread")
     return (
-        f"{said} With {_threads(record.threads)} each, the processes write {together} tokens/s; one with "
-        f"{_threads(record.single_threads)} writes {alone}. They share one processor and its memory: a "
-        "split adds neither."
+        f"{said} With {each} each, the processes write {together} tokens/s; one with {its} writes {alone}. "
+        "They share one processor and its memory: a split adds neither."
     )
-
-
-def _threads(count: int) -> str:
-    return format_count(count, "thread")

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final
 
+#: Logarithmic axes have so many ticks, about.
+_MOST_TICKS: Final = 7
 #: Values within a power of ten, the more the finer: of an axis over several powers, and of a shorter one.
 _WIDE: Final = ((1, 2, 5), (1, 3), (1,))
 _NARROW: Final = tuple(
@@ -53,13 +55,14 @@ def ticks(high: float, wanted: int = 4) -> list[float]:
     return [round(step * index, 12) for index in range(int(high / step + 1e-9) + 1)]
 
 
-def log_ticks(axis: Scale, most: int = 7) -> list[float]:
-    """Round values on an axis of logarithms to the base 10, about ``most`` of them, and two or more.
+def log_ticks(axis: Scale) -> list[float]:
+    """Round values on an axis of logarithms to the base 10, two or more.
 
     >>> log_ticks(Scale(0.0, 2.0, 0, 500)), log_ticks(Scale(2.01, 2.16, 0, 500))
     ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], [120.0, 140.0])
     """
-    found = next((few for steps in _WIDE if len(few := _within(axis, steps)) <= most), _within(axis, (1,)))
+    wide = [_within(axis, steps) for steps in _WIDE]
+    found = next((few for few in wide if len(few) <= _MOST_TICKS), wide[-1])
     if len(found) > 1:
         return found
     return next((more for steps in _NARROW if len(more := _within(axis, steps)) > 1), found)

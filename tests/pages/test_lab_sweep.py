@@ -135,9 +135,8 @@ def test_a_stopped_sweep_keeps_its_cells_and_goes_on_when_asked(open_app: Open, 
     app = settled(app.run())
     assert len(lab.jobs) == 1, "what was stopped does not go on by itself"
     assert state(app) == "ended"
-    assert f"Done: {len(BEGUN.cells)} of {len(BEGUN.request.cells())} cells. Go on, or begin anew." in words(
-        app
-    )
+    done = f"Done: {len(BEGUN.cells)} of {len(BEGUN.request.cells())} cells."
+    assert f"{done} Go on, or begin anew." in words(app)
     assert app.button(key="sweep_run").label == "Go on"
     app = press(app, "sweep_run")
     assert SweepRecord.from_json(lab.experiments[last(lab)][1]["record"]) == BEGUN

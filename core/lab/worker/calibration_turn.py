@@ -107,7 +107,8 @@ class Measuring:
         effort, weights = self.effort, self.engine.weights
         brief = weights in STORED or (effort.depth == "quick" and weights in SELDOM)
         every = self._every_layer(self.engine)
-        short, (pair, narrow) = self._short(), (self._clock(self.engine, layers) for layers in ((0, 1), (0,)))
+        pair, narrow = (self._clock(self.engine, layers) for layers in ((0, 1), (0,)))
+        short = self._short()
         for context in effort.decode_contexts[::2] if brief else effort.decode_contexts:
             yield every, PassShape(1, context), effort.decode_repeats
         for batch, context in () if brief else effort.batches:

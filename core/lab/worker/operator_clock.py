@@ -142,9 +142,21 @@ class OperatorClock:
             timed = self._timed[index]
             if timed.layer not in tables:
                 tables[timed.layer] = self._table(timed.layer, one)
-            scatter = spread([each[index] for each in passes]).relative
-            row = _Row(tables[timed.layer], timed, self._engine.weights)
-            samples.append(row.sample(seconds, scatter, pace))
+            table = tables[timed.layer]
+            row = table.index(timed.name)
+            sample = Sample(
+                operator=timed.name,
+                kind=table.kinds[row],
+                format=table.formats[row],
+                rows=int(table.tokens[row]),
+                num_bytes=float(table.streamed_bytes[row]) * timed.part,
+                flops=float(table.flops[row]),
+                seconds=seconds,
+                spread=spread([each[index] for each in passes]).relative,
+                pace=pace,
+                beside=self._engine.weights,
+            )
+            samples.append(sample)
         return samples
 
     def _sampled(self, one: PassShape) -> list[int]:
@@ -227,30 +239,6 @@ class OperatorClock:
             context=one.context,
             weights=engine.weights,
             kv=engine.kv,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """An operator that was timed, where its table counts it, and the format of the weights beside it."""
-
-    table: Operators
-    timed: _Timed
-    beside: str
-
-    def sample(self, seconds: float, scatter: float, pace: Pace) -> Sample:
-        table, row = self.table, self.table.index(self.timed.name)
-        return Sample(
-            operator=self.timed.name,
-            kind=table.kinds[row],
-            format=table.formats[row],
-            rows=int(table.tokens[row]),
-            num_bytes=float(table.streamed_bytes[row]) * self.timed.part,
-            flops=float(table.flops[row]),
-            seconds=seconds,
-            spread=scatter,
-            pace=pace,
-            beside=self.beside,
         )
 
 

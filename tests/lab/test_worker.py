@@ -45,7 +45,7 @@ from tests.lab.examples import calibration, measured_rate
 
 pytestmark = pytest.mark.torch
 
-TINY = Effort("quick", 1, (16, 64), 3, ((2, 16),), (4, 32), 1, 2, (64,), 128, 2, 2, 2)
+TINY = Effort("quick", 1, (16, 512), 3, ((2, 16),), (4, 32), 1, 2, (64,), 128, 2, 2, 2)
 SMALL = replace(calibration_spec(1), hidden_size=256, vocab_size=1024)
 REQUEST = RunRequest(prompt="Hello", weights="bf16", max_tokens=6, raw=True)
 

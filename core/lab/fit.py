@@ -69,6 +69,16 @@ def at_pace(sample: Sample, now: Pace) -> Sample:
     return replace(sample, seconds=seconds, pace=now)
 
 
+def settled(samples: Sequence[Sample]) -> list[Sample]:
+    """Samples of one turn at the turn's own pace, moved halfway to that of the check beside each.
+
+    Raises:
+        ValueError: there are none.
+    """
+    turn = Pace.middle([sample.pace for sample in samples])
+    return [replace(sample, pace=turn.halfway(sample.pace)) for sample in samples]
+
+
 def merged(samples: Sequence[Sample]) -> list[Sample]:
     """One sample for each operator and size: the median of those taken in different rounds.
 

@@ -2,12 +2,14 @@
 
 On a virtual machine neighbours read through the same memory and run on the other half of the same cores.
 Two short checks beside each measurement tell how fast reading is, and how fast the cores are where all of
-them work.
+them work. What lasts for minutes is followed in full, what a single check tells by half.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,35 +35,50 @@ class Pace:
     def seconds_at(self, other: Pace, seconds: float, read_bytes: float) -> float:
         """What took ``seconds`` at this pace, and read ``read_bytes`` in them, takes so long at another.
 
-        Memory needs a part of them to deliver what is read, and that part follows the root of the speed of
-        reading, the rest ``slower_work``; but nothing is read faster than memory delivers. The root, because
-        times of recorded cells moved half as far as the check, which is shorter than a run and noisier.
-        Ignored: how far the two overlap.
+        Memory needs a part of them to deliver what is read, and that part follows the speed of reading, the
+        rest ``slower_work``. Ignored: how far the two overlap.
 
-        >>> then, now = Pace(40e9, 1e-6), Pace(10e9, 9e-6)
+        >>> then, now = Pace(40e9, 1e-6), Pace(10e9, 3e-6)
         >>> then.seconds_at(now, 0.002, 0.0)   # it read nothing
         0.006
-        >>> then.seconds_at(now, 0.002, 20e6)   # memory needs a quarter of it
-        0.0055
+        >>> then.seconds_at(now, 0.002, 40e6)   # memory needs half of it
+        0.007
         >>> then.seconds_at(now, 0.002, 80e6)   # it waited for memory, which is a quarter as fast
         0.008
         """
         reads = self.share_read(seconds, read_bytes)
-        more_reading = math.sqrt(self.read_bytes_per_s / other.read_bytes_per_s) - 1
+        more_reading = self.read_bytes_per_s / other.read_bytes_per_s - 1
         more_working = self.slower_work(other) - 1
-        followed_s = seconds + seconds * (reads * more_reading + (1 - reads) * more_working)
-        return max(followed_s, seconds * reads * self.read_bytes_per_s / other.read_bytes_per_s)
+        return seconds + seconds * (reads * more_reading + (1 - reads) * more_working)
 
     def slower_work(self, other: Pace) -> float:
         """How many times as long work that does not wait for memory takes at another pace.
 
-        The root of what a call does: times of recorded runs moved about half as far as the check, which is
-        shorter and does nothing but arithmetic.
-
         >>> Pace(20e9, 1e-6).slower_work(Pace(20e9, 4e-6))
-        2.0
+        4.0
         """
-        return math.sqrt(other.call_s / self.call_s)
+        return other.call_s / self.call_s
+
+    def halfway(self, moment: Pace) -> Pace:
+        """What to expect where the machine was at this pace for minutes, and a check has just given another.
+
+        A check is shorter than a run and noisier: of what it differs by, recorded runs showed half. So this
+        is the geometric mean of the two.
+
+        >>> Pace(20e9, 1e-6).halfway(Pace(5e9, 4e-6))
+        Pace(read_bytes_per_s=10000000000.0, call_s=2e-06)
+        """
+        return Pace(
+            math.sqrt(self.read_bytes_per_s * moment.read_bytes_per_s), math.sqrt(self.call_s * moment.call_s)
+        )
+
+    @classmethod
+    def middle(cls, found: Sequence[Pace]) -> Pace:
+        """The median of either check."""
+        return cls(
+            statistics.median(pace.read_bytes_per_s for pace in found),
+            statistics.median(pace.call_s for pace in found),
+        )
 
     def share_read(self, seconds: float, read_bytes: float) -> float:
         """The part of the speed of memory at which something reads, at most 1."""

@@ -61,13 +61,19 @@ class HostRecord:
 
 @dataclass(frozen=True, slots=True)
 class LoadRecord:
-    """Who else used the host: parts of all processor time, and the pace before and after the run."""
+    """Who else used the host.
+
+    Attributes:
+        others, steal: parts of all processor time. before, after: what the checks beside the run gave.
+        followed: the pace that the prediction is made for; None in records from before it was kept.
+    """
 
     others: float
     steal: float
     duration_s: float
     before: Pace
     after: Pace
+    followed: Pace | None = None
 
     @classmethod
     def from_reader(cls, reader: Reader) -> LoadRecord:
@@ -78,7 +84,12 @@ class LoadRecord:
             duration_s=reader.number("duration_s", 0, 1e6),
             before=Pace.from_reader(reader.inner("before")),
             after=Pace.from_reader(reader.inner("after")),
+            followed=Pace.from_reader(reader.inner("followed")) if reader.data.get("followed") else None,
         )
+
+    def predicted_at(self, calibrated: Pace) -> Pace:
+        """The pace that the prediction is made for; older ones stood halfway to the check before the run."""
+        return self.followed or calibrated.halfway(self.before)
 
     @property
     def bandwidth_bytes_per_s(self) -> float:

@@ -1,7 +1,6 @@
 """A calibration holds for its machine and for a while; anything else is explained."""
 
 import json
-import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -173,13 +172,7 @@ def with_linear_at(bytes_per_s: float) -> Calibration:
     return replace(calibration(), rates=(replace(calibration().rates[0], kind="linear", rate=rate),))
 
 
-#: Reading is 1.5 times as slow below; what follows it does so by the root.
-ROOT = math.sqrt(1.5)
-
-
-@pytest.mark.parametrize(
-    ("flops_per_s", "slower"), [(60e9, 1.5), (30e9, (1 + ROOT) / 2), (3e9, 0.95 + 0.05 * ROOT)]
-)
+@pytest.mark.parametrize(("flops_per_s", "slower"), [(60e9, 1.5), (30e9, 1.25), (3e9, 1.025)])
 def test_a_product_of_few_rows_follows_memory_for_the_part_that_it_waits(
     flops_per_s: float, slower: float
 ) -> None:
@@ -191,7 +184,7 @@ def test_a_product_of_few_rows_follows_memory_for_the_part_that_it_waits(
     assert after.rate.flops_per_s == pytest.approx((30e9 / 1.5, flops_per_s / slower))
 
 
-@pytest.mark.parametrize(("reads", "slower"), [(30e9, 1.5), (15e9, (1 + ROOT) / 2), (3e9, 0.9 + 0.1 * ROOT)])
+@pytest.mark.parametrize(("reads", "slower"), [(30e9, 1.5), (15e9, 1.25), (3e9, 1.05)])
 def test_what_waits_for_memory_follows_it_and_what_works_meanwhile_does_not(
     reads: float, slower: float
 ) -> None:
@@ -218,7 +211,7 @@ def test_memory_alone_changes_nothing_that_does_not_read() -> None:
 
 def test_slower_cores_slow_everything_but_what_waits_for_memory() -> None:
     then = calibration()
-    now = then.at_pace(replace(then.pace, call_s=1.96 * then.pace.call_s))
+    now = then.at_pace(replace(then.pace, call_s=1.4 * then.pace.call_s))
     for before, after in zip(then.rates, now.rates, strict=True):
         slower = before.rate.bytes_per_s / after.rate.bytes_per_s
         assert after.rate.fixed_s == pytest.approx(1.4 * before.rate.fixed_s)

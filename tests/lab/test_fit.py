@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.analytic.table import Kind
-from core.lab.fit import ANY_FORMAT, HEAD, UNLIMITED, Sample, affine, at_pace, fit_rates, merged, scaled
+from core.lab.fit import (
+    ANY_FORMAT,
+    HEAD,
+    UNLIMITED,
+    Sample,
+    affine,
+    at_pace,
+    fit_rates,
+    merged,
+    scaled,
+    settled,
+)
 from core.lab.measured_rate import MeasuredRate
 from core.lab.pace import FARTHEST, Pace
 
@@ -129,13 +140,23 @@ def test_a_sample_taken_while_memory_was_slow_counts_as_it_would_have_been_at_th
     norm = replace(streaming("norm", "mlp_norm", "bf16", 2e3), pace=slow)
     assert at_pace(norm, PACE) == replace(norm, pace=PACE), "it waits for nothing that is read"
     norm = replace(norm, pace=replace(PACE, call_s=1.44 * PACE.call_s))
-    assert at_pace(norm, PACE).seconds == pytest.approx(norm.seconds / 1.2), "nor so far for slower cores"
+    assert at_pace(norm, PACE).seconds == pytest.approx(norm.seconds / 1.44), "it does for slower cores"
     row = replace(linear(1, 4096), pace=slow)
     followed = PACE.towards(slow)
     assert followed.read_bytes_per_s == PACE.read_bytes_per_s / FARTHEST
     there = at_pace(row, PACE)
     assert there.seconds == pytest.approx(followed.seconds_at(PACE, row.seconds, row.num_bytes))
     assert there.seconds < row.seconds
+
+
+def test_samples_follow_the_pace_of_their_turn_in_full_and_their_own_check_by_half() -> None:
+    checks = (1.0, 1.0, 1.0, 1.21)
+    turn = [replace(linear(1, 4096), pace=Pace(5e9, 4 * PACE.call_s * slower)) for slower in checks]
+    steady, *_, slow = settled(turn)
+    assert steady.pace.call_s == pytest.approx(4 * PACE.call_s)
+    assert slow.pace.call_s == pytest.approx(4.4 * PACE.call_s)
+    with pytest.raises(ValueError, match="empty"):
+        settled([])
 
 
 def test_what_only_moves_bytes_has_a_rate_for_each_number_of_rows() -> None:

@@ -25,6 +25,7 @@ from core.lab.host import HostLoad
 from core.lab.job import JobState
 from core.lab.limits import Limits
 from core.lab.measured_rate import MeasuredRate
+from core.lab.pace import Pace
 from core.lab.predict import predict
 from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
@@ -45,7 +46,7 @@ from tests.lab.examples import calibration, measured_rate
 
 pytestmark = pytest.mark.torch
 
-TINY = Effort("quick", 1, (16, 512), 3, ((2, 16),), (4, 32), 1, 2, (64,), 128, 2, 2, 2)
+TINY = Effort("quick", 1, 40_960, (16, 512), 3, ((2, 16),), (4, 32), 1, 2, (64,), (8,), 128, 2, 2, 2)
 SMALL = replace(calibration_spec(1), hidden_size=256, vocab_size=1024)
 REQUEST = RunRequest(prompt="Hello", weights="bf16", max_tokens=6, raw=True)
 
@@ -66,7 +67,7 @@ def bench() -> Bench:
     formats = {"bf16": "bf16", "int8": "bf16"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calibrate_module, "FORMATS_RUN", formats)
-        patch.setattr(calibrate_module, "calibration_spec", lambda _: SMALL)
+        patch.setattr(calibrate_module, "calibration_spec", lambda *_: SMALL)
         patch.setattr(memory, "empty_caches", lambda: emptied.append(True))  # it takes long, and is counted
         calibrated = calibrate("cpu", TINY, memory, lambda _, fraction: reported.append(fraction))
     assert reported[0] == 0.0
@@ -109,13 +110,37 @@ def test_a_calibration_has_what_a_prediction_needs_and_survives_its_file(bench: 
     )
 
 
+def test_prompts_beside_every_format_of_the_cache_are_timed(bench: Bench) -> None:
+    """What a program for many tokens takes does not follow from that for one."""
+    rows = {(row.operator, row.format): row.rate.rows for row in bench.calibration.rates if row.operator}
+    for kv in ("fp16", "int8", "int4"):
+        for operator in ("attention", "kv_write"):
+            assert {1.0, 8.0, 64.0} <= set(rows[operator, kv])
+
+
+def test_a_prediction_follows_what_lasts_and_half_of_what_a_check_tells() -> None:
+    memory = MemoryProbe("cpu")
+    checks = iter([*[2e-6] * 6, 8e-6])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "call_s", lambda: next(checks))
+        patch.setattr(memory, "_read_for_a_moment", lambda: 20e9)
+        with pytest.raises(IndexError):
+            memory.expected()
+        for expected_s in (2e-6, 2e-6, 4e-6):
+            now = memory.pace()
+            assert memory.expected().call_s == pytest.approx(expected_s)
+    assert now == Pace(20e9, 8e-6), "the check itself is what it found"
+
+
 def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: Bench) -> None:
     engine = calibration_engine(SMALL, "bf16", "bf16", "cpu")
     job, sink = context()
     record = RunRecord.from_json(run(job, REQUEST, engine, bench))
     assert loads(dumps(record)) == record
     assert record.output_tokens == 6
-    machine = bench.calibration.at_pace(record.load.before).machine(REQUEST.weights)
+    followed = record.load.followed
+    assert followed is not None
+    machine = bench.calibration.at_pace(followed).machine(REQUEST.weights)
     assert record.prediction == predict(REQUEST, 5, engine.spec, machine)
     streamed = [message for message in messages(sink) if message["type"] == "step"]
     assert len(streamed) == 6

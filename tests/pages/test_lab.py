@@ -267,12 +267,16 @@ def test_a_wait_that_takes_longer_than_usual_names_no_time(open_app: Open, lab: 
 
 def test_a_run_is_worked_out_at_the_pace_it_was_predicted_at() -> None:
     run = record()
-    slower = replace(run.load, before=replace(run.load.before, call_s=2 * run.load.before.call_s))
-    case, usual = _case_of(replace(run, load=slower)), _case_of(run)
-    assert case is not None
-    assert usual is not None
-    assert case.machine == run.calibration.at_pace(slower.before).machine(run.request.weights)
-    assert case.machine.step_fixed_s > 1.3 * usual.machine.step_fixed_s
+    usual = run.calibration.pace
+    slower = replace(usual, call_s=2 * usual.call_s)
+    loads = (replace(run.load, before=slower), replace(run.load, followed=slower))
+    older, newer = (_case_of(replace(run, load=load)) for load in loads)
+    assert older is not None
+    assert newer is not None
+    assert newer.machine == run.calibration.at_pace(slower).machine(run.request.weights)
+    fixed_s = run.calibration.step_fixed_s
+    assert newer.machine.step_fixed_s == pytest.approx(2.0 * fixed_s)
+    assert older.machine.step_fixed_s == pytest.approx(2.0**0.5 * fixed_s), "an older record followed half"
 
 
 def test_a_run_waits_streams_and_is_measured(open_app: Open, lab: FakeLab) -> None:

@@ -19,7 +19,7 @@ from core.engine.engine import Engine
 from core.errors import FormatError, UserError
 from core.lab.calibration import Calibration
 from core.lab.calibration_file import fingerprint
-from core.lab.fit import Sample, at_pace, fit_rates, merged, scaled
+from core.lab.fit import Sample, at_pace, fit_rates, merged, scaled, settled
 from core.lab.host import LoadProbe
 from core.lab.local_link import LocalLink
 from core.lab.measured_rate import MeasuredRate
@@ -64,7 +64,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
 
         progress(0.0)
         turn = Measuring(engine, effort, memory, steadiness).turn(progress)
-        samples += turn.samples
+        samples += settled(turn.samples)
         steps.append(turn.step)
         reads += turn.reads
     report(PHASE, 1.0)
@@ -116,7 +116,9 @@ def _engines(device: str, effort: Effort) -> list[Engine]:
     run = FORMATS_RUN | (STORED if effort.depth == "full" else {})
     for weights, kv in run.items():
         with contextlib.suppress(FormatError):
-            engines.append(calibration_engine(calibration_spec(effort.pairs), weights, kv, device))
+            engines.append(
+                calibration_engine(calibration_spec(effort.pairs, effort.vocabulary), weights, kv, device)
+            )
     return engines
 
 
@@ -130,7 +132,9 @@ def _threads(device: str, effort: Effort) -> int:
     """A full calibration chooses the number of threads; a quick one keeps what is set."""
     if effort.depth == "quick" or device != "cpu":
         return torch.get_num_threads()
-    return choose_threads(calibration_engine(calibration_spec(effort.pairs), "bf16", "bf16", device))
+    return choose_threads(
+        calibration_engine(calibration_spec(effort.pairs, effort.vocabulary), "bf16", "bf16", device)
+    )
 
 
 def _peaks_of_products(samples: list[Sample], known: dict[str, float]) -> dict[str, float]:
@@ -148,7 +152,7 @@ def _reach(effort: Effort) -> Reach:
         batch=max(batch for batch, _ in effort.batches),
         context_tokens=max(*effort.decode_contexts, *effort.long_tokens),
         prefill_tokens=max(*effort.prefill_tokens, *effort.long_tokens),
-        matrix_elements=largest_matrix(calibration_spec(effort.pairs)),
+        matrix_elements=largest_matrix(calibration_spec(effort.pairs, effort.vocabulary)),
     )
 
 

@@ -21,20 +21,22 @@ from core.engine.files.weight import Weight
 _HEAD_DIM: Final = 64
 _SEED: Final = 0
 _SCALE: Final = 0.02
+#: As with real ones, more than one thread looks for the largest logit.
+VOCABULARY: Final = 40_960
 
 # Three key heads do not divide evenly among threads, four do: attention is sampled either way.
 NARROW: Final = Layer(Attention(12, 3, _HEAD_DIM), DenseMLP(1024))
 WIDE: Final = Layer(Attention(16, 4, _HEAD_DIM, qk_norm=True), DenseMLP(3584))
 
 
-def calibration_spec(num_pairs: int) -> ModelSpec:
+def calibration_spec(num_pairs: int, vocab_size: int = VOCABULARY) -> ModelSpec:
     """A model of ``num_pairs`` narrow and as many wide layers, in turn."""
     return ModelSpec(
         id="calibration",
         name="the calibration model",
         model_type="llama",
         hidden_size=768,
-        vocab_size=40_960,  # as with real ones, more than one thread looks for the largest
+        vocab_size=vocab_size,
         layers=(NARROW, WIDE) * num_pairs,
         tied_embeddings=True,
         max_context=4096,

@@ -108,7 +108,7 @@ class Measuring:
         brief = weights in STORED or (effort.depth == "quick" and weights in SELDOM)
         every = self._every_layer(self.engine)
         pair, narrow = (self._clock(self.engine, layers) for layers in ((0, 1), (0,)))
-        short = self._short()
+        short = self._short(self.engine)
         for context in effort.decode_contexts[::2] if brief else effort.decode_contexts:
             yield every, PassShape(1, context), effort.decode_repeats
         for batch, context in () if brief else effort.batches:
@@ -125,9 +125,9 @@ class Measuring:
         layers = tuple(range(engine.spec.num_layers))
         return self._clock(engine, layers, _WARMING if len(layers) > _WARMING else 0)
 
-    def _short(self) -> OperatorClock:
+    def _short(self, engine: Engine) -> OperatorClock:
         """A pair of layers behind one that is not sampled: the first product of a pass takes 0.3 ms more."""
-        return self._clock(self.engine, tuple(range(min(3, self.engine.spec.num_layers))), 1)
+        return self._clock(engine, tuple(range(min(3, engine.spec.num_layers))), 1)
 
     def _clock(self, engine: Engine, layers: tuple[int, ...], warming: int = 0) -> OperatorClock:
         empty = self.memory.empty_caches
@@ -137,14 +137,19 @@ class Measuring:
     def _of_another_cache(self, kv: str, pace: Pace) -> list[Sample]:
         """What depends on the cache's format, of single tokens and of many."""
         engine, effort = self.engine.with_cache(kv), self.effort
-        every, narrow = self._every_layer(engine), self._clock(engine, (0,))
+        every, narrow, short = self._every_layer(engine), self._clock(engine, (0,)), self._short(engine)
         shortest, *_, longest = effort.decode_contexts
+        few, many = [n for n in effort.cache_tokens if n <= SHORT], effort.long_tokens[-1:]
         samples = [
             *(
                 every.samples(PassShape(1, context), effort.decode_repeats // 2 + 1, pace)
                 for context in (shortest, longest)
             ),
-            *(narrow.samples(PassShape(n, n), effort.prefill_repeats, pace) for n in effort.long_tokens[-1:]),
+            *(short.samples(PassShape(n, n), effort.short_repeats, pace) for n in few),
+            *(
+                narrow.samples(PassShape(n, n), effort.prefill_repeats, pace)
+                for n in (*effort.cache_tokens[len(few) :], *many)
+            ),
         ]
         return [sample for group in samples for sample in group if sample.operator in _OF_THE_CACHE]
 

@@ -38,6 +38,9 @@ _CALLS_S: Final = 0.05
 _MOST_READS: Final = 9
 _LEAST_READS: Final = 4
 _RECENT_S: Final = 60.0
+#: What lasts is told from so many paces of the last minutes: of a sweep those beside its last six cells.
+_MOST_FOUND: Final = 13
+_LASTING_S: Final = 180.0
 #: Calls of a check that is made beside every short measurement.
 _FEW_CALLS: Final = 5
 #: What the usual speed is taken from.
@@ -71,6 +74,7 @@ class MemoryProbe:
         size = _GPU_BYTES if device == "cuda" else min(max(needed, _LEAST_BYTES), _MOST_BYTES)
         self._source = torch.ones(size // _FLOAT_BYTES, device=self.device)
         self._reads: deque[tuple[float, float]] = deque(maxlen=_MOST_READS)
+        self._found: deque[tuple[float, Pace]] = deque(maxlen=_MOST_FOUND)
         self._some = torch.ones(_SMALL if device == "cuda" else _MANY, device=self.device)
 
     def read_bytes_per_s(self) -> float:
@@ -91,17 +95,34 @@ class MemoryProbe:
         return self._source.nbytes / statistics.median(times_s)
 
     def pace(self, usual: Pace | None = None) -> Pace:
-        """Both checks, 150 to 450 ms; again for up to two seconds while calls are not as fast as usual.
+        """Both checks, 150 to 600 ms; again for up to two seconds while calls are not as fast as usual.
 
         Neighbours come and go within seconds. A machine that stays slower is one that is.
         """
         while len(self._recent_reads()) < _LEAST_READS:
-            self.read_bytes_per_s()
+            self._keep(self._both())
         for _ in range(_MOST_ROUNDS):
-            now = Pace(self.read_bytes_per_s(), self.call_s())
+            now = self._both()
             if usual is None or self.device.type == "cuda" or near(now.call_s, usual.call_s):
                 break
-        return now
+        return self._keep(now)
+
+    def expected(self) -> Pace:
+        """What a run is predicted at: the pace of the last minutes, halfway to that just found.
+
+        Raises:
+            IndexError: ``pace`` was never asked for.
+        """
+        since_s = time.monotonic() - _LASTING_S
+        recent = [found for at_s, found in self._found if at_s > since_s]
+        return Pace.middle(recent or [self._found[-1][1]]).halfway(self._found[-1][1])
+
+    def _both(self) -> Pace:
+        return Pace(self.read_bytes_per_s(), self.call_s())
+
+    def _keep(self, found: Pace) -> Pace:
+        self._found.append((time.monotonic(), found))
+        return found
 
     def steadiness(self, usual_s: float | None = None) -> Steadiness:
         """Tells whether calls take what they usually do: a given time, or the median of what it finds.

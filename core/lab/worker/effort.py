@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from core.lab.worker.calibration_model import VOCABULARY
 from core.lab.worker.operator_clock import PATIENCE_S
 
 #: Tokens of a short prefill.
@@ -16,8 +17,10 @@ class Effort:
     """How much is measured.
 
     Attributes:
-        pairs: of narrow and wide layers in the calibration model. decode_contexts, decode_repeats: of
+        pairs: of narrow and wide layers in the calibration model. vocabulary: its entries, between those of
+            small and of large real ones where there is time for so many. decode_contexts, decode_repeats: of
             single-token passes. batches: sequences, and their context, of passes with one token of each.
+            cache_tokens: of passes of many tokens beside another format of the cache.
             prefill_tokens, prefill_repeats: of passes of many tokens, sampled in two layers, on both sides of
             where the engine goes over from the program for few rows to that for many (16 or 128).
         short_repeats: of those of up to ``SHORT`` tokens, which are over soon.
@@ -31,6 +34,7 @@ class Effort:
 
     depth: Literal["quick", "full"]
     pairs: int
+    vocabulary: int
     decode_contexts: tuple[int, ...]
     decode_repeats: int
     batches: tuple[tuple[int, int], ...]
@@ -38,6 +42,7 @@ class Effort:
     prefill_repeats: int
     short_repeats: int
     long_tokens: tuple[int, ...]
+    cache_tokens: tuple[int, ...]
     matrix_size: int
     matrix_repeats: int
     rounds: int
@@ -50,6 +55,7 @@ class Effort:
 QUICK: Final = Effort(
     depth="quick",
     pairs=5,
+    vocabulary=VOCABULARY,
     decode_contexts=(32, 512, 2048),
     decode_repeats=6,
     batches=((4, 256), (8, 64)),
@@ -57,6 +63,7 @@ QUICK: Final = Effort(
     prefill_repeats=2,
     short_repeats=3,
     long_tokens=(1024,),
+    cache_tokens=(32,),
     matrix_size=1024,
     matrix_repeats=5,
     rounds=1,
@@ -66,6 +73,7 @@ QUICK: Final = Effort(
 FULL: Final = Effort(
     depth="full",
     pairs=5,
+    vocabulary=98_304,
     decode_contexts=(32, 512, 2048),
     decode_repeats=7,
     batches=((2, 512), (4, 128), (8, 64), (8, 512), (16, 64)),
@@ -73,6 +81,7 @@ FULL: Final = Effort(
     prefill_repeats=2,
     short_repeats=6,
     long_tokens=(1024, 2048),
+    cache_tokens=(16, 64, 256),
     matrix_size=2048,
     matrix_repeats=8,
     rounds=3,

@@ -39,7 +39,7 @@ PATIENCE_S: Final = 1.0
 _SLOW_S: Final = 0.1
 _LEAST_PASSES: Final = 2
 _LAST_TOKEN: Final = {"final_norm", "lm_head", "sample"}
-_PARTS: Final = 8
+_PARTS: Final = 2
 #: Where the layers begin, behind a lookup that finds the program cold and one that does not.
 _LAYERS: Final = 2
 #: The choice of the token, from all of the logits and from a part of them.

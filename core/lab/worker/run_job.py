@@ -44,7 +44,8 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
     """
     ids = engine.encode(request.prompt, raw=request.raw)
     load, before = LoadProbe(), bench.memory.pace(bench.calibration.pace)
-    machine = bench.calibration.at_pace(before).machine(request.weights)
+    followed = bench.memory.expected()
+    machine = bench.calibration.at_pace(followed).machine(request.weights)
     prediction = predict(request, len(ids), engine.spec, machine)
     context.report("writing", 0.0)
     generation = _generate(context, request, engine, ids)
@@ -64,7 +65,7 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         stop_reason=generation.stop_reason,
         steps=generation.steps,
         measured=measured,
-        load=LoadRecord(host.others, host.steal, host.duration_s, before, after),
+        load=LoadRecord(host.others, host.steal, host.duration_s, before, after, followed),
     )
     reasons = noise(record.load, record.step_spread, record.decode_spread, bench.calibration.pace)
     return replace(record, noisy=reasons).to_json()

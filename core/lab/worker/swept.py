@@ -90,11 +90,12 @@ class CellWork:
 
     def _once(self, prompts: _Prompts, tried: int) -> SweptCell:
         probe, before = LoadProbe(), self.memory.pace(self.calibration.pace)
-        made = forecast(self.cell, self.engine.spec, self.calibration.at_pace(before))
+        followed = self.memory.expected()
+        made = forecast(self.cell, self.engine.spec, self.calibration.at_pace(followed))
         found = self._runs(prompts, runs(made.times["end_to_end"].value_s, self.asked.repeats), before)
         kept = found.kept(self.asked.repeats)
         after, host = self.memory.pace(before), probe.stop()
-        load = LoadRecord(host.others, host.steal, host.duration_s, before, after)
+        load = LoadRecord(host.others, host.steal, host.duration_s, before, after, followed)
         steps = spread([seconds for run in kept for seconds in run.decode_s])
         return SweptCell(
             cell=self.cell,

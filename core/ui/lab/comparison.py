@@ -119,11 +119,12 @@ def how_measured(record: RunRecord) -> str:
     if record.measured.tpot_s is not None:
         seen = format_seconds(record.measured.tpot_s)
         words.append(f"While you watched, a token after the first took {seen} on average.")
-    now, then = record.load.before, record.calibration.pace
+    then = record.calibration.pace
+    now = record.load.predicted_at(then)
     words.append(
-        "Predicted for this machine as it was just before the run: memory read "
-        f"{format_gb(now.read_bytes_per_s)}/s, and arithmetic on a million numbers took "
-        f"{format_seconds(now.call_s)}. Beside the calibration these were "
+        "Predicted for this machine at its pace of the minutes before the run, moved halfway to a check just "
+        f"before it: memory reads {format_gb(now.read_bytes_per_s)}/s, and arithmetic on a million numbers "
+        f"takes {format_seconds(now.call_s)}. Beside the calibration these were "
         f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}."
     )
     words.append(

@@ -221,7 +221,8 @@ def _case_of(record: RunRecord) -> Case | None:
     if record.request.model not in models.known_ids():
         return None
     model = models.spec(record.request.model)
-    then = record.calibration.at_pace(record.load.before)  # as the run was predicted
+    calibrated = record.calibration
+    then = calibrated.at_pace(record.load.predicted_at(calibrated.pace))  # as the run was predicted
     machine = then.machine(record.request.weights)
     return Case(record.request, model, machine, prediction_beside(record), "the pace right before this run")
 

@@ -70,13 +70,13 @@ def at_pace(sample: Sample, now: Pace) -> Sample:
 
 
 def settled(samples: Sequence[Sample]) -> list[Sample]:
-    """Samples of one turn at the turn's own pace, moved halfway to that of the check beside each.
+    """Samples of one turn at the pace to expect from the turn's own and from that beside each.
 
     Raises:
         ValueError: there are none.
     """
     turn = Pace.middle([sample.pace for sample in samples])
-    return [replace(sample, pace=turn.halfway(sample.pace)) for sample in samples]
+    return [replace(sample, pace=turn.expected(sample.pace)) for sample in samples]
 
 
 def merged(samples: Sequence[Sample]) -> list[Sample]:

@@ -2,7 +2,7 @@
 
 On a virtual machine neighbours read through the same memory and run on the other half of the same cores.
 Two short checks beside each measurement tell how fast reading is, and how fast the cores are where all of
-them work. What lasts for minutes is followed in full, what a single check tells by half.
+them work. What lasts for minutes is followed in full, a small difference of a single check by half.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from core.lab.checked_json import Reader
 
 #: The farthest that a pace is followed, either way, before a machine counts as another.
 FARTHEST: Final = 2.0
+#: Two checks that differ by a larger factor were made at different paces.
+ONE_PACE: Final = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,25 @@ class Pace:
         """
         return other.call_s / self.call_s
 
-    def halfway(self, moment: Pace) -> Pace:
+    def expected(self, moment: Pace) -> Pace:
         """What to expect where the machine was at this pace for minutes, and a check has just given another.
 
-        A check is shorter than a run and noisier: of what it differs by, recorded runs showed half. So this
-        is the geometric mean of the two.
+        A check is shorter than a run and noisier: of a small difference recorded runs showed half. A large one
+        is a neighbour who came or went, and was seen in full.
+
+        >>> Pace(20e9, 1e-6).expected(Pace(20e9, 1.21e-6)).call_s   # all of it
+        1.21e-06
+        >>> Pace(20e9, 1e-6).expected(Pace(20e9, 1.1881e-6)).call_s   # half: the geometric mean
+        1.09e-06
+        """
+        halfway = self.halfway(moment)
+        return Pace(
+            _changed(self.read_bytes_per_s, moment.read_bytes_per_s) or halfway.read_bytes_per_s,
+            _changed(self.call_s, moment.call_s) or halfway.call_s,
+        )
+
+    def halfway(self, moment: Pace) -> Pace:
+        """The geometric mean of the two.
 
         >>> Pace(20e9, 1e-6).halfway(Pace(5e9, 4e-6))
         Pace(read_bytes_per_s=10000000000.0, call_s=2e-06)
@@ -94,6 +110,11 @@ class Pace:
     def from_reader(cls, reader: Reader) -> Pace:
         """Read it back, or raise a RecordError."""
         return cls(reader.number("read_bytes_per_s", 1), reader.number("call_s", 1e-9, 1))
+
+
+def _changed(before: float, now: float) -> float | None:
+    """What a check gives now where that differs by more than checks of one pace do."""
+    return now if max(before, now) > ONE_PACE * min(before, now) else None
 
 
 def _within(value: float, middle: float) -> float:

@@ -118,15 +118,15 @@ def test_prompts_beside_every_format_of_the_cache_are_timed(bench: Bench) -> Non
             assert {1.0, 8.0, 64.0} <= set(rows[operator, kv])
 
 
-def test_a_prediction_follows_what_lasts_and_half_of_what_a_check_tells() -> None:
+def test_a_prediction_follows_what_lasts_and_half_of_what_a_check_adds_unless_that_is_much() -> None:
     memory = MemoryProbe("cpu")
-    checks = iter([*[2e-6] * 6, 8e-6])
+    checks = iter([*[2e-6] * 5, 2.2e-6, 8e-6])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "call_s", lambda: next(checks))
         patch.setattr(memory, "_read_for_a_moment", lambda: 20e9)
         with pytest.raises(IndexError):
             memory.expected()
-        for expected_s in (2e-6, 2e-6, 4e-6):
+        for expected_s in (2e-6, (2e-6 * 2.2e-6) ** 0.5, 8e-6):
             now = memory.pace()
             assert memory.expected().call_s == pytest.approx(expected_s)
     assert now == Pace(20e9, 8e-6), "the check itself is what it found"

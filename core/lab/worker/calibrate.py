@@ -63,7 +63,8 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
             report(PHASE, (1 + index + part) / (2 + len(turns)))
 
         progress(0.0)
-        turn = Measuring(engine, effort, memory, steadiness).turn(progress)
+        again = index >= len(engines)
+        turn = Measuring(engine, effort, memory, steadiness, again).turn(progress)
         samples += settled(turn.samples)
         steps.append(turn.step)
         reads += turn.reads

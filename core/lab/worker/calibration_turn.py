@@ -20,6 +20,8 @@ from core.lab.worker.steadiness import Steadiness, repeated
 
 #: Other formats of the cache, beside one format of weights each: only what touches the cache is timed.
 OTHER_CACHES: Final = {"bf16": ("fp16",), "int8-dynamic": ("fp32",), "int8": ("int8", "int4")}
+#: Those that are timed in every round; the others in the first.
+OFTEN: Final = ("int8",)
 _OF_THE_CACHE: Final = {"attention", "kv_write"}
 #: Weights that some devices only store, and widen slowly for every product: a full calibration times them
 #: once, at few sizes, and a quick one never.
@@ -76,13 +78,14 @@ class Measuring:
 
     Attributes:
         engine: a calibration model's. effort: how much is measured. memory: the checks beside it.
-        steadiness: of the cores, over the whole calibration.
+        steadiness: of the cores, over the whole calibration. again: the format had a turn before.
     """
 
     engine: Engine
     effort: Effort
     memory: MemoryProbe
     steadiness: Steadiness
+    again: bool = False
 
     def turn(self, progress: Callable[[float], None]) -> Turn:
         """All samples of the format: single tokens through all layers, many through a pair."""
@@ -95,7 +98,8 @@ class Measuring:
                 reads.append(self.memory.read_bytes_per_s())
             samples += clock.samples(one, repeats, self._pace(reads))
         reads.append(self.memory.read_bytes_per_s())
-        for kv in OTHER_CACHES.get(self.engine.weights, ()):
+        caches = OTHER_CACHES.get(self.engine.weights, ())
+        for kv in (kv for kv in caches if kv in OFTEN or not self.again):
             samples += self._of_another_cache(kv, self._pace(reads))
         return Turn(samples, self._whole_step(self._pace(reads)), reads)
 
@@ -139,7 +143,7 @@ class Measuring:
         engine, effort = self.engine.with_cache(kv), self.effort
         every, narrow, short = self._every_layer(engine), self._clock(engine, (0,)), self._short(engine)
         shortest, *_, longest = effort.decode_contexts
-        few, many = [n for n in effort.cache_tokens if n <= SHORT], effort.long_tokens[-1:]
+        few, many = [n for n in effort.cache_tokens if n <= SHORT], effort.long_tokens[:1]
         samples = [
             *(
                 every.samples(PassShape(1, context), effort.decode_repeats // 2 + 1, pace)

@@ -108,14 +108,14 @@ class MemoryProbe:
         return self._keep(now)
 
     def expected(self) -> Pace:
-        """What a run is predicted at: the pace of the last minutes, halfway to that just found.
+        """What a run is predicted at, after the paces of the last minutes and that just found.
 
         Raises:
             IndexError: ``pace`` was never asked for.
         """
         since_s = time.monotonic() - _LASTING_S
         recent = [found for at_s, found in self._found if at_s > since_s]
-        return Pace.middle(recent or [self._found[-1][1]]).halfway(self._found[-1][1])
+        return Pace.middle(recent or [self._found[-1][1]]).expected(self._found[-1][1])
 
     def _both(self) -> Pace:
         return Pace(self.read_bytes_per_s(), self.call_s())

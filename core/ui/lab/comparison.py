@@ -123,8 +123,8 @@ def how_measured(record: RunRecord) -> str:
     now = record.load.predicted_at(then)
     words.append(
         "Predicted for the pace that checks in the minutes before the run, and one just before it, let "
-        f"expect: memory reads {format_gb(now.read_bytes_per_s)}/s, and arithmetic on a million numbers takes "
-        f"{format_seconds(now.call_s)}. Beside the calibration these were "
+        f"expect: memory reads {format_gb(now.read_bytes_per_s)}/s, and arithmetic on a million numbers "
+        f"takes {format_seconds(now.call_s)}. Beside the calibration these were "
         f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}."
     )
     words.append(

@@ -154,7 +154,7 @@ class Calibration:
         operators and the arithmetic of many rows follow the speed of work.
 
         Args:
-            now: what the checks beside the run gave, followed as far as ``Pace.towards`` goes.
+            now: what checks let one expect of a run, followed as far as ``Pace.towards`` goes.
         """
         now = self.pace.towards(now)
         last = self.bandwidths[-1]

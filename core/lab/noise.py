@@ -15,7 +15,7 @@ from core.units import format_gb, format_seconds
 
 #: Bandwidth, or the time of a step or a call, that moved by more than this during a run.
 DRIFT_LIMIT: Final = 0.2
-#: Bandwidth that fell by more than this since the calibration: the prediction follows it less far.
+#: Bandwidth that fell by more than this since the calibration: a prediction follows it to a half, no further.
 FALL_LIMIT: Final = 0.4
 #: Half of p10 to p90 over the median, of repeated steps.
 SPREAD_LIMIT: Final = 0.15

@@ -65,7 +65,8 @@ class Pace:
         """What to expect where the machine was at this pace for minutes, and a check has just given another.
 
         A check is shorter than a run and noisier: of a small difference recorded runs showed half. A large
-        one is a neighbour who came or went, and was seen in full.
+        one is a neighbour who came or went, and was seen in full. Of reading the check itself is a median of
+        the last minute, so a change shows there after a few checks.
 
         >>> Pace(20e9, 1e-6).expected(Pace(20e9, 1.21e-6)).call_s   # all of it
         1.21e-06

@@ -84,12 +84,19 @@ class LoadRecord:
             duration_s=reader.number("duration_s", 0, 1e6),
             before=Pace.from_reader(reader.inner("before")),
             after=Pace.from_reader(reader.inner("after")),
-            followed=Pace.from_reader(reader.inner("followed")) if reader.data.get("followed") else None,
+            followed=None
+            if reader.data.get("followed") is None
+            else Pace.from_reader(reader.inner("followed")),
         )
 
     def predicted_at(self, calibrated: Pace) -> Pace:
-        """The pace that the prediction is made for; older ones stood halfway to the check before the run."""
-        return self.followed or calibrated.halfway(self.before)
+        """The pace that the prediction is made for, as far as one is followed from a calibration's.
+
+        Records of before tell none: a prediction stood about halfway to the check before the run.
+        """
+        if self.followed is not None:
+            return calibrated.towards(self.followed)
+        return calibrated.halfway(calibrated.towards(self.before))
 
     @property
     def bandwidth_bytes_per_s(self) -> float:

@@ -32,7 +32,7 @@ def forecast(cell: Cell, model: ModelSpec, now: Calibration) -> Forecast:
     Args:
         cell: its settings.
         model: the shape of its model.
-        now: this machine's calibration, at its pace just before the cell is run.
+        now: this machine's calibration, at the pace that is expected of the cell.
 
     Raises:
         RequestError: the requests do not fit the model's context, or their prompts one step.

@@ -30,7 +30,7 @@ DEFINITIONS: Final[dict[str, str]] = {
     "tpot_s": "(last token - first token) / (tokens - 1); of requests in one batch, the mean.",
     "end_to_end_s": "From the arrival of the requests until the last token of the last.",
     "samples": "One value for each repeat of the whole cell with other prompts, after a warm-up.",
-    "predicted": "Made before the cell was run, from the calibration at the machine's pace just before.",
+    "predicted": "Made before the cell was run, from the calibration at the pace that checks showed.",
     "range": "Where 80 of 100 measurements are expected; wider outside of what was calibrated.",
     "floor": "Bytes over the best bandwidth of the calibration, or FLOPs over its best rate, whichever is "
     "longer: nothing can be faster on the machine as it was calibrated.",

@@ -1,7 +1,11 @@
 """Contention is detected, from each of its traces, and a quiet run is left alone."""
 
+from dataclasses import asdict, replace
+
 import pytest
 
+from core.errors import RecordError
+from core.lab.checked_json import Reader
 from core.lab.host import HostLoad, LoadProbe, cpu_name, physical_cores, usable_cores
 from core.lab.limits import Limits, memory_bytes
 from core.lab.noise import noise
@@ -21,6 +25,25 @@ def load(
     call_after_s: float = 2e-6,
 ) -> LoadRecord:
     return LoadRecord(others, steal, 2.0, Pace(before, 2.1e-6), Pace(after, call_after_s))
+
+
+def test_the_pace_of_a_prediction_is_kept_and_older_records_tell_none() -> None:
+    slow = Pace(10e9, 9e-6)
+    for kept, pace in (
+        (load(), CALIBRATED.halfway(load().before)),
+        (replace(load(), followed=CALIBRATED), CALIBRATED),
+        (replace(load(), followed=slow), Pace(15e9, 4e-6)),  # no farther than anything is followed
+        (replace(load(), before=slow), CALIBRATED.halfway(Pace(15e9, 4e-6))),
+    ):
+        again = LoadRecord.from_reader(Reader(asdict(kept), "A run"))
+        assert again == kept
+        assert again.predicted_at(CALIBRATED) == pace
+
+
+@pytest.mark.parametrize("followed", [{}, 0, "", False, {"read_bytes_per_s": 1e9}, {"call_s": 1e-6}])
+def test_half_a_pace_is_none(followed: object) -> None:
+    with pytest.raises(RecordError):
+        LoadRecord.from_reader(Reader({**asdict(load()), "followed": followed}, "A run"))
 
 
 def test_a_quiet_run_has_no_reason() -> None:

@@ -16,6 +16,7 @@ from core.errors import CheckpointError, RequestError
 from core.lab import sweep_forecast
 from core.lab.calibration import Calibration
 from core.lab.sweep_cell import METRICS, CellQuality, SweptCell
+from core.lab.sweep_forecast import forecast
 from core.lab.sweep_parts import gathered
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import Cell, SweepRequest
@@ -106,6 +107,10 @@ def test_every_cell_is_predicted_run_and_streamed(memory: MemoryProbe) -> None:
         first, later, whole = (cell.measured(name) for name in METRICS)
         assert first and later and whole
         assert whole.median_s >= first.median_s
+        assert cell.load is not None
+        assert cell.load.followed is not None
+        expected = forecast(cell.cell, SMALL, calibration().at_pace(cell.load.followed))
+        assert cell.forecast == expected, "predicted at the pace that the record names"
 
 
 def test_it_ends_when_its_time_is_over_and_goes_on_from_there(

@@ -25,7 +25,6 @@ from core.lab.host import HostLoad
 from core.lab.job import JobState
 from core.lab.limits import Limits
 from core.lab.measured_rate import MeasuredRate
-from core.lab.pace import Pace
 from core.lab.predict import predict
 from core.lab.record import RunRecord, dumps, loads
 from core.lab.request import RunRequest
@@ -116,20 +115,6 @@ def test_prompts_beside_every_format_of_the_cache_are_timed(bench: Bench) -> Non
     for kv in ("fp16", "int8", "int4"):
         for operator in ("attention", "kv_write"):
             assert {1.0, 8.0, 64.0} <= set(rows[operator, kv])
-
-
-def test_a_prediction_follows_what_lasts_and_half_of_what_a_check_adds_unless_that_is_much() -> None:
-    memory = MemoryProbe("cpu")
-    checks = iter([*[2e-6] * 5, 2.2e-6, 8e-6])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "call_s", lambda: next(checks))
-        patch.setattr(memory, "_read_for_a_moment", lambda: 20e9)
-        with pytest.raises(IndexError):
-            memory.expected()
-        for expected_s in (2e-6, (2e-6 * 2.2e-6) ** 0.5, 8e-6):
-            now = memory.pace()
-            assert memory.expected().call_s == pytest.approx(expected_s)
-    assert now == Pace(20e9, 8e-6), "the check itself is what it found"
 
 
 def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: Bench) -> None:

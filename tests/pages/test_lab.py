@@ -268,7 +268,7 @@ def test_a_wait_that_takes_longer_than_usual_names_no_time(open_app: Open, lab: 
 def test_a_run_is_worked_out_at_the_pace_it_was_predicted_at() -> None:
     run = record()
     usual = run.calibration.pace
-    slower = replace(usual, call_s=2 * usual.call_s)
+    slower = replace(usual, call_s=3 * usual.call_s)  # twice as slow is as far as anything is followed
     loads = (replace(run.load, before=slower), replace(run.load, followed=slower))
     older, newer = (_case_of(replace(run, load=load)) for load in loads)
     assert older is not None

@@ -143,17 +143,15 @@ class Measuring:
         engine, effort = self.engine.with_cache(kv), self.effort
         every, narrow, short = self._every_layer(engine), self._clock(engine, (0,)), self._short(engine)
         shortest, *_, longest = effort.decode_contexts
-        few, many = [n for n in effort.cache_tokens if n <= SHORT], effort.long_tokens[:1]
+        few = [n for n in effort.cache_tokens if n <= SHORT]
+        many = [*(n for n in effort.cache_tokens if n > SHORT), *effort.long_tokens[-1:]]
         samples = [
             *(
                 every.samples(PassShape(1, context), effort.decode_repeats // 2 + 1, pace)
                 for context in (shortest, longest)
             ),
             *(short.samples(PassShape(n, n), effort.short_repeats, pace) for n in few),
-            *(
-                narrow.samples(PassShape(n, n), effort.prefill_repeats, pace)
-                for n in (*effort.cache_tokens[len(few) :], *many)
-            ),
+            *(narrow.samples(PassShape(n, n), effort.prefill_repeats, pace) for n in many),
         ]
         return [sample for group in samples for sample in group if sample.operator in _OF_THE_CACHE]
 

@@ -95,9 +95,10 @@ class MemoryProbe:
         return self._source.nbytes / statistics.median(times_s)
 
     def pace(self, usual: Pace | None = None) -> Pace:
-        """Both checks, 150 to 600 ms; again for up to two seconds while calls are not as fast as usual.
+        """Both checks, 150 ms; again for up to two seconds while calls are not as fast as usual.
 
-        Neighbours come and go within seconds. A machine that stays slower is one that is.
+        Neighbours come and go within seconds. A machine that stays slower is one that is. After a pause a
+        few more checks, 600 ms, stand for the last minutes.
         """
         while len(self._recent_reads()) < _LEAST_READS:
             self._keep(self._both())

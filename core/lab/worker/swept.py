@@ -114,7 +114,7 @@ class CellWork:
         )
 
     def _runs(self, prompts: _Prompts, wanted: int, before: Pace) -> Repeated[Times]:
-        """So many runs at the pace of the prediction; those beside which it changed are made again."""
+        """So many runs at the pace of the check before them; those beside which it changed are made again."""
         end_s = time.monotonic() + _AGAIN_S
 
         def may_go_on(made: int) -> bool:

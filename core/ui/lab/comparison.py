@@ -119,14 +119,7 @@ def how_measured(record: RunRecord) -> str:
     if record.measured.tpot_s is not None:
         seen = format_seconds(record.measured.tpot_s)
         words.append(f"While you watched, a token after the first took {seen} on average.")
-    then = record.calibration.pace
-    now = record.load.predicted_at(then)
-    words.append(
-        "Predicted for the pace that checks in the minutes before the run, and one just before it, let "
-        f"expect: memory reads {format_gb(now.read_bytes_per_s)}/s, and arithmetic on a million numbers "
-        f"takes {format_seconds(now.call_s)}. Beside the calibration these were "
-        f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}."
-    )
+    words.append(_pace(record))
     words.append(
         "Operators are timed one by one in passes of their own, and their times scaled to what a plain step "
         "took. Measured memory also holds the rotary tables and room for gathered keys and values."
@@ -136,6 +129,22 @@ def how_measured(record: RunRecord) -> str:
         + ("; those of TTFT and TPOT are wider, because the run is noisy." if record.noisy else ".")
     )
     return " ".join(words)
+
+
+def _pace(record: RunRecord) -> str:
+    """At which pace of the machine the run was predicted, and where that is from."""
+    then = record.calibration.pace
+    now = record.load.predicted_at(then)
+    checks = (
+        "halfway between the calibration and a check just before the run"
+        if record.load.followed is None
+        else "that checks before the run showed"
+    )
+    return (
+        f"Predicted for the pace {checks}: memory reads {format_gb(now.read_bytes_per_s)}/s, and arithmetic "
+        f"on a million numbers takes {format_seconds(now.call_s)}. Beside the calibration these were "
+        f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}."
+    )
 
 
 def work_out(case: Case) -> None:

@@ -224,7 +224,8 @@ def _case_of(record: RunRecord) -> Case | None:
     calibrated = record.calibration
     then = calibrated.at_pace(record.load.predicted_at(calibrated.pace))  # as the run was predicted
     machine = then.machine(record.request.weights)
-    return Case(record.request, model, machine, prediction_beside(record), "the pace it was predicted at")
+    pace = "the pace of this run's prediction"
+    return Case(record.request, model, machine, prediction_beside(record), pace)
 
 
 def _records(record: RunRecord | None) -> None:

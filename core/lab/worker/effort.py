@@ -28,7 +28,8 @@ class Effort:
         matrix_size, matrix_repeats: of the largest matrix product.
         generations: that tell what a whole step takes, in each turn.
         patience_s: seconds after which passes at one size end.
-        rounds: how often all formats take their turn, so that a slow minute falls on all of them.
+        rounds: how often formats take their turn, so that a slow minute falls on all of them; seldom ones, of
+            weights and of the cache, take one.
         exchange_rounds, exchange_repeats: of exchanges between processes of this machine; 0 for none.
     """
 

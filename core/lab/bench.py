@@ -138,12 +138,12 @@ def run_until_quiet(lab: LabClient, request: RunRequest, owner: str, tries: int)
 
 
 def calibrate(lab: LabClient, device: str, say: Say) -> Calibration:
-    """Calibrate in full, about five minutes.
+    """Calibrate in full, about four minutes.
 
     Raises:
         JobError: it failed.
     """
-    say("calibrating in full, about five minutes")
+    say("calibrating in full, about four minutes")
     return Calibration.from_json(finish(lab, lab.submit_full_calibration(OWNER, device)).result)
 
 

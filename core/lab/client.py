@@ -108,7 +108,7 @@ class LabClient:
         return self._submit("calibrate-quick", {}, device, owner)
 
     def submit_full_calibration(self, owner: str, device: str = _FIRST_DEVICE) -> str:
-        """Queue a calibration of about five minutes; its result is a calibration.
+        """Queue a calibration of about four minutes; its result is a calibration.
 
         Raises:
             JobError: as for a run.

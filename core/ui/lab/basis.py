@@ -42,7 +42,7 @@ def calibration(lab: Lab, visits: Visits, status: LabStatus, case: Case | None) 
         return
     st.caption(" ".join([_when(known), *known.machine().notes, *(case.model.notes if case else ())]))
     st.button(
-        "Calibrate again (about five minutes)",
+        "Calibrate again (about four minutes)",
         type="tertiary",
         icon=":material/refresh:",
         key="lab_calibrate",

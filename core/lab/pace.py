@@ -73,10 +73,8 @@ class Pace:
         >>> Pace(20e9, 1e-6).expected(Pace(20e9, 1.1881e-6)).call_s   # half: the geometric mean
         1.09e-06
         """
-        halfway = self.halfway(moment)
         return Pace(
-            _changed(self.read_bytes_per_s, moment.read_bytes_per_s) or halfway.read_bytes_per_s,
-            _changed(self.call_s, moment.call_s) or halfway.call_s,
+            _expected(self.read_bytes_per_s, moment.read_bytes_per_s), _expected(self.call_s, moment.call_s)
         )
 
     def halfway(self, moment: Pace) -> Pace:
@@ -113,9 +111,10 @@ class Pace:
         return cls(reader.number("read_bytes_per_s", 1), reader.number("call_s", 1e-9, 1))
 
 
-def _changed(before: float, now: float) -> float | None:
-    """What a check gives now where that differs by more than checks of one pace do."""
-    return now if max(before, now) > ONE_PACE * min(before, now) else None
+def _expected(lasting: float, now: float) -> float:
+    if max(lasting, now) > ONE_PACE * min(lasting, now):
+        return now
+    return math.sqrt(lasting * now)
 
 
 def _within(value: float, middle: float) -> float:

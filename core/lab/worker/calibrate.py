@@ -15,6 +15,7 @@ from typing import Final
 import torch
 
 from core.catalog.formats import FORMATS
+from core.catalog.model import ModelSpec
 from core.engine.engine import Engine
 from core.errors import FormatError, UserError
 from core.lab.calibration import Calibration
@@ -117,10 +118,12 @@ def _engines(device: str, effort: Effort) -> list[Engine]:
     run = FORMATS_RUN | (STORED if effort.depth == "full" else {})
     for weights, kv in run.items():
         with contextlib.suppress(FormatError):
-            engines.append(
-                calibration_engine(calibration_spec(effort.pairs, effort.vocabulary), weights, kv, device)
-            )
+            engines.append(calibration_engine(_spec(effort), weights, kv, device))
     return engines
+
+
+def _spec(effort: Effort) -> ModelSpec:
+    return calibration_spec(effort.pairs, effort.vocabulary)
 
 
 def _turns(engines: list[Engine], rounds: int) -> list[Engine]:
@@ -133,9 +136,7 @@ def _threads(device: str, effort: Effort) -> int:
     """A full calibration chooses the number of threads; a quick one keeps what is set."""
     if effort.depth == "quick" or device != "cpu":
         return torch.get_num_threads()
-    return choose_threads(
-        calibration_engine(calibration_spec(effort.pairs, effort.vocabulary), "bf16", "bf16", device)
-    )
+    return choose_threads(calibration_engine(_spec(effort), "bf16", "bf16", device))
 
 
 def _peaks_of_products(samples: list[Sample], known: dict[str, float]) -> dict[str, float]:
@@ -153,7 +154,7 @@ def _reach(effort: Effort) -> Reach:
         batch=max(batch for batch, _ in effort.batches),
         context_tokens=max(*effort.decode_contexts, *effort.long_tokens),
         prefill_tokens=max(*effort.prefill_tokens, *effort.long_tokens),
-        matrix_elements=largest_matrix(calibration_spec(effort.pairs, effort.vocabulary)),
+        matrix_elements=largest_matrix(_spec(effort)),
     )
 
 

@@ -114,9 +114,10 @@ class MemoryProbe:
         Raises:
             IndexError: ``pace`` was never asked for.
         """
+        _, now = self._found[-1]
         since_s = time.monotonic() - _LASTING_S
         recent = [found for at_s, found in self._found if at_s > since_s]
-        return Pace.middle(recent or [self._found[-1][1]]).expected(self._found[-1][1])
+        return Pace.middle(recent or [now]).expected(now)
 
     def _both(self) -> Pace:
         return Pace(self.read_bytes_per_s(), self.call_s())

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from core.lab.fit import Sample
+from core.lab.worker import calibrate as calibrate_module
 from core.lab.worker.calibration_turn import OFTEN, OTHER_CACHES, Measuring
 from core.lab.worker.effort import FULL
 from core.lab.worker.steadiness import always_steady
@@ -34,3 +35,13 @@ def test_seldom_formats_of_the_cache_have_one_turn_and_int8_every_one(
         expected = [kv for kv in OTHER_CACHES[weights] if kv in OFTEN or not again]
         assert timed == expected
     assert OFTEN == ("int8",)
+
+
+def test_a_slow_host_has_every_format_once_and_no_turn_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engines = [SimpleNamespace(weights=str(number)) for number in range(5)]
+    clock = iter((9.0, 10.0, 11.0))
+    monkeypatch.setattr(calibrate_module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    timed = list(calibrate_module._in_time(engines, 2, 10.0))  # type: ignore[arg-type]
+    assert [each.weights for each in timed] == ["0", "1", "2", "3"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import statistics
 import time
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -58,7 +59,7 @@ def calibrate(device: str, effort: Effort, memory: MemoryProbe, report: Report) 
     steps: list[WholeStep] = []
     reads: list[float] = []
     turns = _turns(engines, effort.rounds)
-    for index, engine in enumerate(turns):
+    for index, engine in enumerate(_in_time(turns, len(engines), started_s + effort.rounds_s)):
 
         def progress(part: float, index: int = index) -> None:
             report(PHASE, (1 + index + part) / (2 + len(turns)))
@@ -130,6 +131,14 @@ def _turns(engines: list[Engine], rounds: int) -> list[Engine]:
     """Who is measured, in order: everybody in the first round, in later ones who is asked for often."""
     often = [engine for engine in engines if engine.weights not in {*STORED, *SELDOM}]
     return engines + often * (rounds - 1)
+
+
+def _in_time(turns: Sequence[Engine], least: int, end_s: float) -> Iterator[Engine]:
+    """So many turns, and those after them that begin before an end: a slow host has fewer rounds."""
+    for index, engine in enumerate(turns):
+        if index >= least and time.perf_counter() > end_s:
+            return
+        yield engine
 
 
 def _threads(device: str, effort: Effort) -> int:

@@ -30,6 +30,7 @@ class Effort:
         patience_s: seconds after which passes at one size end.
         rounds: how often formats take their turn, so that a slow minute falls on all of them; seldom ones, of
             weights and of the cache, take one.
+        rounds_s: seconds after which no turn of a later round begins.
         exchange_rounds, exchange_repeats: of exchanges between processes of this machine; 0 for none.
     """
 
@@ -49,6 +50,7 @@ class Effort:
     rounds: int
     generations: int
     patience_s: float = PATIENCE_S
+    rounds_s: float = 240.0
     exchange_rounds: int = 0
     exchange_repeats: int = 0
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -54,6 +54,21 @@ class Rate:
         if not self.rows_bytes_per_s:
             return np.full_like(rows, self.bytes_per_s)
         return self._at(rows, self.rows_bytes_per_s)
+
+    def slower(self, factor: float) -> Rate:
+        """The same where everything takes ``factor`` times as long.
+
+        >>> Rate(1e-6, 8e9, (1.0,), (4e9,)).slower(2.0)
+        Rate(fixed_s=2e-06, bytes_per_s=4000000000.0, rows=(1.0,), flops_per_s=(2000000000.0,), \
+rows_bytes_per_s=())
+        """
+        return Rate(
+            self.fixed_s * factor,
+            self.bytes_per_s / factor,
+            self.rows,
+            tuple(each / factor for each in self.flops_per_s),
+            tuple(each / factor for each in self.rows_bytes_per_s),
+        )
 
     def _at(self, rows: NDArray[np.float64], values: tuple[float, ...]) -> NDArray[np.float64]:
         if len(values) == 1:
@@ -130,6 +145,17 @@ class Machine:
             )
         return LinkSpeed(
             self.link_share * link.bandwidth_bytes_per_s, link.latency_s or 0.0, self.collective_fixed_s
+        )
+
+    def slower(self, factor: float) -> Machine:
+        """The same machine where passes take ``factor`` times as long; ceilings and the link stay."""
+        if factor == 1:
+            return self
+        return replace(
+            self,
+            rates={key: rate.slower(factor) for key, rate in self.rates.items()},
+            operator_rates={key: rate.slower(factor) for key, rate in self.operator_rates.items()},
+            step_fixed_s=self.step_fixed_s * factor,
         )
 
     def knows(self, kind: Kind, format: str) -> bool:

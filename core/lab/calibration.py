@@ -197,7 +197,7 @@ class Calibration:
             step_fixed_s=reader.number("step_fixed_s", 0, 10),
             noisy=reader.texts("noisy"),
             reach=Reach.from_reader(reader.inner("reach")) if "reach" in reader.data else FORMER_REACH,
-            link=LocalLink.from_reader(reader.inner("link")) if reader.data.get("link") else None,
+            link=reader.optional("link", LocalLink.from_reader),
             remarks=reader.texts("remarks") if "remarks" in reader.data else (),
         )
         if not calibration.bandwidths:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 from core.errors import RecordError
 from core.units import format_gb
 
 _LONGEST_TEXT: Final = 200_000
 _LONGEST_LIST: Final = 5_000
+
+Item = TypeVar("Item")
 
 
 def parse(text: str | bytes, what: str, limit_bytes: int) -> Reader:
@@ -130,6 +132,13 @@ class Reader:
     def inner(self, name: str) -> Reader:
         """A nested object."""
         return Reader(self._get(name), self.what, self._at(name))
+
+    def optional(self, name: str, read: Callable[[Reader], Item]) -> Item | None:
+        """A nested object as ``read`` makes it; None where it is null or, as in records of before, not there.
+
+        >>> Reader({"link": None}, "A run").optional("link", lambda reader: reader.number("bytes"))
+        """
+        return None if self.data.get(name) is None else read(self.inner(name))
 
     def objects(self, name: str) -> tuple[Reader, ...]:
         """A list of objects."""

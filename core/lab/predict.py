@@ -27,6 +27,7 @@ from core.analytic.params import stored_bytes
 from core.analytic.table import Operators
 from core.catalog.model import ModelSpec
 from core.lab.checked_json import Reader
+from core.lab.rehearsal import AS_PREDICTED, Rehearsal
 from core.lab.request import RunRequest
 from core.lab.run_shape import RunShape
 
@@ -157,7 +158,13 @@ def mbu(moved_bytes: float, seconds: float, bandwidth_bytes_per_s: float) -> flo
     return moved_bytes / (seconds * bandwidth_bytes_per_s)
 
 
-def predict(request: RunRequest, prompt_tokens: int, model: ModelSpec, machine: Machine) -> Prediction:
+def predict(
+    request: RunRequest,
+    prompt_tokens: int,
+    model: ModelSpec,
+    machine: Machine,
+    rehearsal: Rehearsal = AS_PREDICTED,
+) -> Prediction:
     """Predict every step of a run.
 
     Args:
@@ -165,6 +172,7 @@ def predict(request: RunRequest, prompt_tokens: int, model: ModelSpec, machine: 
         prompt_tokens: of its prompt, template included.
         model: the shape.
         machine: from a calibration (``Calibration.machine``) or a data sheet.
+        rehearsal: on the machine, just before the run.
 
     Raises:
         RequestError: the prompt and the answer do not fit the model's context.
@@ -172,10 +180,12 @@ def predict(request: RunRequest, prompt_tokens: int, model: ModelSpec, machine: 
     """
     cached = request.cache != "none"
     shape = RunShape(request.weights, request.kv, cached, 1, prompt_tokens, request.max_tokens)
-    return predict_shape(shape, model, machine)
+    return predict_shape(shape, model, machine, rehearsal)
 
 
-def predict_shape(shape: RunShape, model: ModelSpec, machine: Machine) -> Prediction:
+def predict_shape(
+    shape: RunShape, model: ModelSpec, machine: Machine, rehearsal: Rehearsal = AS_PREDICTED
+) -> Prediction:
     """Predict every step of equal requests that arrive together; see ``predict``.
 
     Raises:
@@ -183,6 +193,8 @@ def predict_shape(shape: RunShape, model: ModelSpec, machine: Machine) -> Predic
         FormatError: the machine has no rate for the format.
     """
     shape.check(model)
+    reading = machine.slower(rehearsal.followed.prefill)
+    writing = machine.slower(rehearsal.followed.decode)
     reads = np.array(shape.pieces)
     prefill = pass_table(shape, model, reads, reads.cumsum())
     contexts = np.arange(shape.prompt_tokens + 1, shape.prompt_tokens + shape.new_tokens)
@@ -192,10 +204,10 @@ def predict_shape(shape: RunShape, model: ModelSpec, machine: Machine) -> Predic
     last = shape.prompt_tokens + shape.new_tokens - 1
     return Prediction(
         prompt_tokens=shape.prompt_tokens,
-        prefill_step_s=_step_s(prefill, machine),
-        decode_step_s=() if decode is None else _step_s(decode, machine),
-        prefill=_phase(prefill, machine, len(reads)),
-        decode=None if decode is None else _phase(decode, machine, 1),
+        prefill_step_s=_step_s(prefill, reading),
+        decode_step_s=() if decode is None else _step_s(decode, writing),
+        prefill=_phase(prefill, reading, len(reads)),
+        decode=None if decode is None else _phase(decode, writing, 1),
         memory={
             "weights_bytes": float(stored_bytes(model, shape.weights)),
             "kv_bytes": float(cache_bytes(model, shape.kv, shape.batch, last)) if shape.cached else 0.0,

@@ -7,6 +7,7 @@ from typing import Final
 
 from core.lab.checked_json import Reader
 from core.lab.pace import Pace
+from core.lab.rehearsal import AS_PREDICTED, Rehearsal
 
 PHASES: Final = ("prefill", "decode")
 
@@ -66,6 +67,7 @@ class LoadRecord:
     Attributes:
         others, steal: parts of all processor time. before, after: what the checks beside the run gave.
         followed: the pace that the prediction is made for; None in records from before it was kept.
+        rehearsal: just before the run, held against the calibration at that pace; None where there was none.
     """
 
     others: float
@@ -74,6 +76,7 @@ class LoadRecord:
     before: Pace
     after: Pace
     followed: Pace | None = None
+    rehearsal: Rehearsal | None = None
 
     @classmethod
     def from_reader(cls, reader: Reader) -> LoadRecord:
@@ -84,10 +87,14 @@ class LoadRecord:
             duration_s=reader.number("duration_s", 0, 1e6),
             before=Pace.from_reader(reader.inner("before")),
             after=Pace.from_reader(reader.inner("after")),
-            followed=None
-            if reader.data.get("followed") is None
-            else Pace.from_reader(reader.inner("followed")),
+            followed=reader.optional("followed", Pace.from_reader),
+            rehearsal=reader.optional("rehearsal", Rehearsal.from_reader),
         )
+
+    @property
+    def rehearsed(self) -> Rehearsal:
+        """The rehearsal, or that nothing was known."""
+        return self.rehearsal or AS_PREDICTED
 
     def predicted_at(self, calibrated: Pace) -> Pace:
         """The pace that the prediction is made for, as far as one is followed from a calibration's.

@@ -13,6 +13,7 @@ from core.catalog.model import ModelSpec
 from core.lab.calibration import Calibration
 from core.lab.predict import PhasePrediction, Prediction, pass_table, predict_shape
 from core.lab.ranges import half_width
+from core.lab.rehearsal import AS_PREDICTED, Rehearsal
 from core.lab.run_shape import RunShape
 from core.lab.sweep_cell import Estimate, Forecast
 from core.lab.sweep_request import Cell, spec_of
@@ -26,20 +27,21 @@ _ENOUGH_S: Final = 4.0
 _MOST_RUNS: Final = 15
 
 
-def forecast(cell: Cell, model: ModelSpec, now: Calibration) -> Forecast:
+def forecast(cell: Cell, model: ModelSpec, now: Calibration, rehearsal: Rehearsal = AS_PREDICTED) -> Forecast:
     """Predict one cell.
 
     Args:
         cell: its settings.
         model: the shape of its model.
         now: this machine's calibration, at the pace that is expected of the cell.
+        rehearsal: of the cell, just before it.
 
     Raises:
         RequestError: the requests do not fit the model's context, or their prompts one step.
         FormatError: the machine has no rate for a format.
     """
     shape = cell.shape
-    prediction = predict_shape(shape, model, now.machine(cell.weights))
+    prediction = predict_shape(shape, model, now.machine(cell.weights), rehearsal)
     outside = now.reach.beyond(shape, model)
     floors = _floors(shape, model, now)
     times = {

@@ -25,9 +25,11 @@ from core.lab.worker.calibration_model import calibration_engine, calibration_sp
 from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.loop import JobContext, StopRequestedError
 from core.lab.worker.machine_info import host_record
+from core.lab.worker.outlook import Checks
+from core.lab.worker.rehearse import Rehearsals
+from core.lab.worker.request_times import run_once
 from core.lab.worker.steadiness import Steadiness
 from core.lab.worker.sweep_job import Place, sweep
-from core.lab.worker.swept import run_once
 from tests.lab import sweep_example
 from tests.lab.examples import calibration
 
@@ -91,7 +93,8 @@ def do(
 
 
 def place(memory: MemoryProbe, shelf: Shelf | None = None, machine: Calibration | None = None) -> Place:
-    return Place(shelf or Shelf(), machine or calibration(), memory)  # type: ignore[arg-type]
+    checks = Checks(machine or calibration(), memory, Rehearsals("cpu", pairs=1))
+    return Place(shelf or Shelf(), checks)  # type: ignore[arg-type]
 
 
 def test_every_cell_is_predicted_run_and_streamed(memory: MemoryProbe) -> None:
@@ -109,8 +112,10 @@ def test_every_cell_is_predicted_run_and_streamed(memory: MemoryProbe) -> None:
         assert whole.median_s >= first.median_s
         assert cell.load is not None
         assert cell.load.followed is not None
-        expected = forecast(cell.cell, SMALL, calibration().at_pace(cell.load.followed))
-        assert cell.forecast == expected, "predicted at the pace that the record names"
+        assert cell.load.rehearsal is not None
+        now = calibration().at_pace(cell.load.followed)
+        expected = forecast(cell.cell, SMALL, now, cell.load.rehearsal)
+        assert cell.forecast == expected, "predicted after the checks that the record names"
 
 
 def test_it_ends_when_its_time_is_over_and_goes_on_from_there(

@@ -37,6 +37,8 @@ from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.effort import FULL, QUICK, Effort
 from core.lab.worker.engines import EngineShelf, check_model
 from core.lab.worker.loop import JobContext, Outbox, StopRequestedError
+from core.lab.worker.outlook import Checks
+from core.lab.worker.rehearse import Rehearsals
 from core.lab.worker.run_job import Bench, run
 from core.lab.worker.threads import candidates
 from core.units import GIB
@@ -72,7 +74,7 @@ def bench() -> Bench:
     assert reported[0] == 0.0
     assert reported[-1] == 1.0
     assert len(emptied) > 100, "every pass begins with cold caches"
-    return Bench("cpu", calibrated, memory)
+    return Bench("cpu", Checks(calibrated, memory, Rehearsals("cpu", pairs=1)))
 
 
 def test_what_is_only_stored_is_timed_once_and_in_full_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +99,7 @@ def messages(sink: io.BytesIO) -> list[dict[str, Any]]:
 
 
 def test_a_calibration_has_what_a_prediction_needs_and_survives_its_file(bench: Bench) -> None:
-    calibrated = bench.calibration
+    calibrated = bench.checks.calibration
     assert Calibration.from_json(json.loads(json.dumps(calibrated.to_json()))) == calibrated
     machine = calibrated.machine()
     kinds: tuple[Kind, ...] = ("lookup", "norm", "rope", "kv_write", "attention", "elementwise", "sample")
@@ -111,7 +113,9 @@ def test_a_calibration_has_what_a_prediction_needs_and_survives_its_file(bench: 
 
 def test_prompts_beside_every_format_of_the_cache_are_timed(bench: Bench) -> None:
     """What a program for many tokens takes does not follow from that for one."""
-    rows = {(row.operator, row.format): row.rate.rows for row in bench.calibration.rates if row.operator}
+    rows = {
+        (row.operator, row.format): row.rate.rows for row in bench.checks.calibration.rates if row.operator
+    }
     for kv in ("fp16", "int8", "int4"):
         for operator in ("attention", "kv_write"):
             assert {1.0, 8.0, 64.0} <= set(rows[operator, kv])
@@ -125,8 +129,9 @@ def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: 
     assert record.output_tokens == 6
     followed = record.load.followed
     assert followed is not None
-    machine = bench.calibration.at_pace(followed).machine(REQUEST.weights)
-    assert record.prediction == predict(REQUEST, 5, engine.spec, machine)
+    machine = bench.checks.calibration.at_pace(followed).machine(REQUEST.weights)
+    assert record.load.rehearsal is not None
+    assert record.prediction == predict(REQUEST, 5, engine.spec, machine, record.load.rehearsal)
     streamed = [message for message in messages(sink) if message["type"] == "step"]
     assert len(streamed) == 6
     phases = list(dict.fromkeys(m["phase"] for m in messages(sink) if m["type"] == "progress"))

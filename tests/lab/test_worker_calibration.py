@@ -39,5 +39,5 @@ def test_a_calibration_that_cannot_be_kept_serves_from_memory_and_says_so(
     monkeypatch.setattr(work, "calibrate", lambda *_: calibration())
     monkeypatch.setattr(calibration_file, "save", lambda _: calibration_file.NOT_KEPT)
     found = worker._calibrate(QUICK, lambda *_: None)
-    assert worker._calibrated()[0] == found
+    assert worker._checks().calibration == found
     assert found.machine().notes == (calibration_file.NOT_KEPT,)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.lab.predict import predict
+from core.lab.rehearsal import Rehearsal
 from core.lab.request import RunRequest
 from core.ui.lab import models
 from core.ui.lab.arithmetic import Case, numbers_of, worked_number
@@ -19,6 +20,12 @@ def case(prompt_tokens: int = 12, **changes: object) -> Case:
     request = RunRequest(**changes)  # type: ignore[arg-type]
     model, machine = models.spec(request.model), calibration().machine()
     return Case(request, model, machine, predict(request, prompt_tokens, model, machine))
+
+
+def rehearsed(seen: Rehearsal) -> Case:
+    one = case()
+    found = predict(one.request, one.prediction.prompt_tokens, one.model, one.machine, seen)
+    return replace(one, prediction=found, rehearsal=seen)
 
 
 def numbers(one: Case) -> dict[str, WorkedNumber]:
@@ -38,6 +45,7 @@ CASES = {
     "uncached": case(cache="none", max_tokens=16),
     "long prompt": case(prompt_tokens=5000, max_tokens=8),
     "another shape": case(model="shape:qwen3-0.6b", weights="bf16"),
+    "rehearsed": rehearsed(Rehearsal(1.44, 0.64)),
 }
 
 

@@ -1,7 +1,8 @@
 """One visitor's run: predict, generate in sight, then measure what was seen.
 
 Order matters. The first token must appear soon after Run is pressed, so before it there is only a
-short check of the machine's pace; repeats and the profile by operator come after the last token.
+short rehearsal and a check of the machine's pace; repeats and the profile by operator come after the
+last token.
 """
 
 from __future__ import annotations
@@ -13,26 +14,24 @@ from typing import Any
 from core.engine.engine import Engine
 from core.engine.records import Generation, TokenEvent
 from core.engine.sampling import Sampling
-from core.lab.calibration import Calibration
 from core.lab.host import LoadProbe
 from core.lab.noise import noise
 from core.lab.predict import predict
 from core.lab.record import RunRecord
-from core.lab.record_parts import LoadRecord
 from core.lab.request import SHAPE_PREFIX, RunRequest
-from core.lab.worker.ceilings import MemoryProbe
+from core.lab.sweep_request import Cell
 from core.lab.worker.loop import JobContext
 from core.lab.worker.machine_info import host_record
 from core.lab.worker.measure import measure
+from core.lab.worker.outlook import Checks
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where runs are done: a device, its calibration and the probe beside each run."""
+    """Where runs are done: a device, and the checks before each run with its calibration."""
 
     device: str
-    calibration: Calibration
-    memory: MemoryProbe
+    checks: Checks
 
 
 def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) -> dict[str, Any]:
@@ -43,19 +42,17 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         RequestError: the prompt and the answer do not fit the model's context.
     """
     ids = engine.encode(request.prompt, raw=request.raw)
-    load, before = LoadProbe(), bench.memory.pace(bench.calibration.pace)
-    followed = bench.memory.expected()
-    machine = bench.calibration.at_pace(followed).machine(request.weights)
-    prediction = predict(request, len(ids), engine.spec, machine)
+    checks, load = bench.checks, LoadProbe()
+    seen = checks.outlook(_cell_of(request, len(ids)), context.check)
+    prediction = predict(request, len(ids), engine.spec, seen.now.machine(request.weights), seen.rehearsed)
     context.report("writing", 0.0)
     generation = _generate(context, request, engine, ids)
     measured = measure(engine, generation, context.report)
-    after = bench.memory.pace(before)
-    host = load.stop()
+    after = checks.memory.pace(seen.before)
     record = RunRecord(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         host=host_record(bench.device),
-        calibration=bench.calibration,
+        calibration=checks.calibration,
         request=request,
         model_name=engine.spec.name,
         seeded_weights=request.model.startswith(SHAPE_PREFIX),
@@ -65,10 +62,16 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         stop_reason=generation.stop_reason,
         steps=generation.steps,
         measured=measured,
-        load=LoadRecord(host.others, host.steal, host.duration_s, before, after, followed),
+        load=seen.load(load.stop(), after),
     )
-    reasons = noise(record.load, record.step_spread, record.decode_spread, bench.calibration.pace)
+    reasons = noise(record.load, record.step_spread, record.decode_spread, checks.calibration.pace)
     return replace(record, noisy=reasons).to_json()
+
+
+def _cell_of(request: RunRequest, prompt_tokens: int) -> Cell:
+    """What is rehearsed for a run."""
+    tokens = max(prompt_tokens, 1)
+    return Cell(request.model, request.weights, request.kv, request.cache, 1, tokens, request.max_tokens)
 
 
 def _generate(context: JobContext, request: RunRequest, engine: Engine, ids: list[int]) -> Generation:

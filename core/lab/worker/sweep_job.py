@@ -26,10 +26,10 @@ from core.lab.sweep_forecast import expected_s
 from core.lab.sweep_parts import begun_part, cell_part
 from core.lab.sweep_record import SweepRecord
 from core.lab.sweep_request import Cell, SweepRequest
-from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.engines import EngineShelf, Wanted, settle
 from core.lab.worker.loop import JobContext
 from core.lab.worker.machine_info import host_record
+from core.lab.worker.outlook import Checks
 from core.lab.worker.swept import CellWork
 from core.units import format_seconds
 
@@ -46,11 +46,15 @@ _USUAL_KV: Final = "bf16"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a sweep is run: engines, this machine's calibration, and the probe beside each cell."""
+    """Where a sweep is run: engines, and the checks before each cell with this machine's calibration."""
 
     shelf: EngineShelf
-    calibration: Calibration
-    memory: MemoryProbe
+    checks: Checks
+
+    @property
+    def calibration(self) -> Calibration:
+        """This machine's."""
+        return self.checks.calibration
 
 
 def sweep(context: JobContext, payload: dict[str, Any], place: Place) -> dict[str, Any]:
@@ -119,7 +123,7 @@ def _swept(cell: Cell, asked: SweepRequest, place: Place, context: JobContext) -
     try:
         _require_short(cell, asked, place.calibration)
         engine = _engine(cell, place)
-        return CellWork(cell, engine, place.calibration, place.memory, asked, context).do()
+        return CellWork(cell, engine, place.checks, asked, context).do()
     except UserError as mistake:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return SweptCell(cell, measured_at=now, problem=str(mistake))
@@ -128,7 +132,7 @@ def _swept(cell: Cell, asked: SweepRequest, place: Place, context: JobContext) -
 def _engine(cell: Cell, place: Place) -> Engine:
     """The engine of a cell; on a processor loaded once for its weights, whatever the cache is."""
     threads = torch.get_num_threads()
-    if place.memory.device.type != "cpu":  # there the cache's format decides how attention reads it
+    if place.checks.memory.device.type != "cpu":  # there the cache's format decides how attention reads it
         return place.shelf.take(Wanted(cell.model, cell.weights, cell.kv, cell.cache), threads, settle)
     usual = place.shelf.take(Wanted(cell.model, cell.weights, _USUAL_KV), threads, settle)
     engine = usual.with_cache(cell.kv)

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from core.engine.engine import Engine
-from core.engine.records import Request
-from core.engine.scheduler import Serving
-from core.lab.calibration import Calibration
 from core.lab.host import LoadProbe
 from core.lab.noise import noise
 from core.lab.pace import Pace
-from core.lab.record_parts import LoadRecord
 from core.lab.sweep_cell import SweptCell
 from core.lab.sweep_forecast import forecast, runs
 from core.lab.sweep_request import Cell, SweepRequest
 from core.lab.timing import AGREEMENT, spread
-from core.lab.worker.ceilings import MemoryProbe
 from core.lab.worker.loop import JobContext
+from core.lab.worker.outlook import Checks
+from core.lab.worker.request_times import Times, run_once
 from core.lab.worker.steadiness import Repeated, repeated
 
-#: Whether the job should stop; asked between two steps.
-ShouldStop = Callable[[], bool]
 #: New tokens of the runs that warm up, and the most runs of them.
 _WARM_UP_TOKENS: Final = 8
 _WARM_UPS: Final = 2
@@ -37,33 +31,22 @@ _AGAIN_S: Final = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """One run of a cell: seconds by metric, and of its decode steps."""
-
-    ttft_s: float
-    tpot_s: float
-    end_to_end_s: float
-    decode_s: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CellWork:
     """Everything that one cell needs.
 
     Attributes:
-        cell: its settings. engine: loaded with them. calibration: this machine's. memory: the probe beside
-            the runs. asked: the sweep. context: of the job, which may be cancelled between two steps.
+        cell: its settings. engine: loaded with them. checks: made before the runs, with this machine's
+            calibration. asked: the sweep. context: of the job, which may be cancelled between two steps.
     """
 
     cell: Cell
     engine: Engine
-    calibration: Calibration
-    memory: MemoryProbe
+    checks: Checks
     asked: SweepRequest
     context: JobContext
 
     def do(self) -> SweptCell:
-        """A warm-up, then the pace, the prediction, the runs and the pace again.
+        """A warm-up, then a rehearsal, the pace, the prediction, the runs and the pace again.
 
         A cell that was noisy is done again, as often as the request allows; the last one stands.
 
@@ -89,18 +72,18 @@ class CellWork:
             last_s = now_s
 
     def _once(self, prompts: _Prompts, tried: int) -> SweptCell:
-        probe, before = LoadProbe(), self.memory.pace(self.calibration.pace)
-        followed = self.memory.expected()
-        made = forecast(self.cell, self.engine.spec, self.calibration.at_pace(followed))
-        found = self._runs(prompts, runs(made.times["end_to_end"].value_s, self.asked.repeats), before)
+        probe, checks = LoadProbe(), self.checks
+        seen = checks.outlook(self.cell, self.context.check)
+        made = forecast(self.cell, self.engine.spec, seen.now, seen.rehearsed)
+        found = self._runs(prompts, runs(made.times["end_to_end"].value_s, self.asked.repeats), seen.before)
         kept = found.kept(self.asked.repeats)
-        after, host = self.memory.pace(before), probe.stop()
-        load = LoadRecord(host.others, host.steal, host.duration_s, before, after, followed)
+        after, host = checks.memory.pace(seen.before), probe.stop()
+        load = seen.load(host, after)
         steps = spread([seconds for run in kept for seconds in run.decode_s])
         return SweptCell(
             cell=self.cell,
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            calibration=self.calibration.id,
+            calibration=checks.calibration.id,
             forecast=made,
             samples={
                 "ttft": tuple(run.ttft_s for run in kept),
@@ -108,7 +91,7 @@ class CellWork:
                 "end_to_end": tuple(run.end_to_end_s for run in kept),
             },
             load=load,
-            noisy=noise(load, None, steps, self.calibration.pace),
+            noisy=noise(load, None, steps, checks.calibration.pace),
             tries=tried,
             unsteady=len(found.others),
         )
@@ -120,7 +103,8 @@ class CellWork:
         def may_go_on(made: int) -> bool:
             return made < wanted or (made < _MOST_AGAIN * wanted and time.monotonic() < end_s)
 
-        return repeated(lambda: self._run(prompts), wanted, self.memory.steadiness(before.call_s), may_go_on)
+        steadiness = self.checks.memory.steadiness(before.call_s)
+        return repeated(lambda: self._run(prompts), wanted, steadiness, may_go_on)
 
     def _run(self, prompts: _Prompts, new_tokens: int | None = None) -> Times:
         stops = self.context.should_stop
@@ -142,26 +126,3 @@ class _Prompts:
             self._random.choices(range(self._vocabulary), k=self._cell.prompt_tokens)
             for _ in range(self._cell.batch)
         ]
-
-
-def run_once(
-    cell: Cell,
-    engine: Engine,
-    prompts: Sequence[list[int]],
-    new_tokens: int | None = None,
-    should_stop: ShouldStop | None = None,
-) -> Times:
-    """Answer all prompts together, to the last token that is asked for; less where it should stop."""
-    new = min(new_tokens or cell.new_tokens, cell.new_tokens)
-    requests = [Request(ids, new, end_tokens=frozenset()) for ids in prompts]
-    serving = Serving(max_sequences=cell.batch, share=False)
-    service = engine.serve(requests, serving, should_stop=should_stop)
-    first_s = [found.ttft_s or 0.0 for found in service.generations]
-    later_s = [found.tpot_s or 0.0 for found in service.generations]
-    last_s = (first + (new - 1) * later for first, later in zip(first_s, later_s, strict=True))
-    return Times(
-        ttft_s=max(first_s),
-        tpot_s=sum(later_s) / len(later_s),
-        end_to_end_s=max(last_s),
-        decode_s=tuple(step.host_s for step in service.steps if step.kind == "decode"),
-    )

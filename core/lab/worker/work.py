@@ -28,6 +28,8 @@ from core.lab.worker.effort import FULL, QUICK, Effort
 from core.lab.worker.engines import EngineShelf, settle
 from core.lab.worker.experiments import EXPERIMENTS, Experimenter
 from core.lab.worker.loop import OUT_OF_MEMORY, JobContext, Report
+from core.lab.worker.outlook import Checks
+from core.lab.worker.rehearse import Rehearsals
 from core.lab.worker.run_job import Bench, run
 from core.lab.worker.sweep_job import Place, sweep
 
@@ -46,6 +48,7 @@ class EngineWork:
         self._texts: dict[str, TextCodec] = {}
         self._calibration: Calibration | None = None
         self._memory: MemoryProbe | None = None
+        self._rehearsals = Rehearsals(device)
         self._idle_tries = _IDLE_TRIES
 
     def warm_up(self, report: Report) -> dict[str, Any]:
@@ -92,7 +95,7 @@ class EngineWork:
 
     def _run(self, context: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
         request = RunRequest.from_json(payload)
-        bench = Bench(self.device, *self._calibrated())
+        bench = Bench(self.device, self._checks())
         context.report("loading", None)
         return self._within_memory(lambda: run(context, request, self._engine(request), bench))
 
@@ -104,18 +107,18 @@ class EngineWork:
 
     def _sweep(self, context: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
         context.report("loading", None)
-        place = Place(self._shelf, *self._calibrated())
+        place = Place(self._shelf, self._checks())
         return self._within_memory(lambda: sweep(context, payload, place))
 
-    def _calibrated(self) -> tuple[Calibration, MemoryProbe]:
-        """This machine's calibration and its probe.
+    def _checks(self) -> Checks:
+        """This machine's calibration, and what is checked before a run.
 
         Raises:
             JobError: it has not been calibrated.
         """
         if self._calibration is None or self._memory is None:
             raise JobError("This machine must be calibrated before a run, and is not. Calibrate it.")
-        return self._calibration, self._memory
+        return Checks(self._calibration, self._memory, self._rehearsals)
 
     def _within_memory(self, job: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Do a job; where memory runs out, drop the engines and say so.
@@ -129,6 +132,7 @@ class EngineWork:
             if not _is_out_of_memory(error):
                 raise
             self._shelf.clear()
+            self._rehearsals.clear()
             raise JobError(OUT_OF_MEMORY) from error
 
     def _engine(self, request: RunRequest) -> Engine:

@@ -18,6 +18,7 @@ from core.analytic.step_record import PREFILL_TOKENS
 from core.analytic.table import Operators
 from core.catalog.model import ModelSpec
 from core.lab.predict import Prediction
+from core.lab.rehearsal import AS_PREDICTED, Rehearsal
 from core.lab.request import RunRequest
 from core.ui.pass_arithmetic import Origin, Passes, pass_number
 from core.ui.worked_number import Input, WorkedNumber
@@ -32,6 +33,7 @@ class Case:
 
     Attributes:
         pace: at which pace of the machine, in words; empty for that of its calibration.
+        rehearsal: on the machine, just before the run.
     """
 
     request: RunRequest
@@ -39,6 +41,12 @@ class Case:
     machine: Machine
     prediction: Prediction
     pace: str = ""
+    rehearsal: Rehearsal = AS_PREDICTED
+
+    def machine_of(self, phase: str) -> Machine:
+        """The machine as a phase finds it: as fast as it was rehearsed."""
+        followed = self.rehearsal.followed
+        return self.machine.slower(followed.decode if phase == "decode" else followed.prefill)
 
     @property
     def middle_context(self) -> int:
@@ -92,7 +100,7 @@ def _tpot(case: Case) -> WorkedNumber:
 
 def _passes(case: Case, phase: str, what: str) -> Passes:
     origin = Origin(_origin(case))
-    return Passes(what, case.passes(phase), case.machine, rates=origin, costs=origin)
+    return Passes(what, case.passes(phase), case.machine_of(phase), rates=origin, costs=origin)
 
 
 def _origin(case: Case) -> str:

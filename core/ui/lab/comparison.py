@@ -143,7 +143,20 @@ def _pace(record: RunRecord) -> str:
     return (
         f"Predicted for the pace {checks}: memory reads {format_gb(now.read_bytes_per_s)}/s, and arithmetic "
         f"on a million numbers takes {format_seconds(now.call_s)}. Beside the calibration these were "
-        f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}."
+        f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}." + _rehearsal(record)
+    )
+
+
+def _rehearsal(record: RunRecord) -> str:
+    """What was rehearsed, and how far the prediction follows it; empty where nothing was."""
+    found = record.load.rehearsal
+    if found is None:
+        return ""
+    return (
+        " Just before the run the calibration's model answered short requests in the same formats: its first "
+        f"token took {found.prefill:.2f} times, each later one {found.decode:.2f} times what was predicted "
+        f"for that pace. The prediction follows half of that, {found.followed.prefill:.2f} and "
+        f"{found.followed.decode:.2f} times."
     )
 
 

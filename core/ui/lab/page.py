@@ -225,7 +225,7 @@ def _case_of(record: RunRecord) -> Case | None:
     then = calibrated.at_pace(record.load.predicted_at(calibrated.pace))  # as the run was predicted
     machine = then.machine(record.request.weights)
     pace = "the pace of this run's prediction"
-    return Case(record.request, model, machine, prediction_beside(record), pace)
+    return Case(record.request, model, machine, prediction_beside(record), pace, record.load.rehearsed)
 
 
 def _records(record: RunRecord | None) -> None:

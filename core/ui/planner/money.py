@@ -23,6 +23,7 @@ _OPEN: Final = "planner_money_open"
 _LOAD: Final = "planner_load"
 _LOADS: Final = tuple(range(10, 101, 10))
 _MOST_USD: Final = 10_000.0
+_CONTROL_PX: Final = 320
 
 
 def draw(found: Found) -> None:
@@ -100,8 +101,7 @@ def _load() -> float:
 
 
 def _controls(found: Found, worth: PlanValue) -> None:
-    left, right, _ = st.columns([2, 2, 3])
-    with left:
+    with st.container(horizontal=True):
         st.number_input(
             "Dollars an hour for a chip",
             0.001,
@@ -113,8 +113,8 @@ def _controls(found: Found, worth: PlanValue) -> None:
             key=_price_key(found.chip.id),
             help="In place of the list price. It stays for this visit and is in no link.",
             persist_state="session",
+            width=_CONTROL_PX,
         )
-    with right:
         st.select_slider(
             "Busy share",
             _LOADS,
@@ -123,6 +123,7 @@ def _controls(found: Found, worth: PlanValue) -> None:
             key=_LOAD,
             help="Of the hours that are paid for, those in which the batch runs.",
             persist_state="session",
+            width=_CONTROL_PX,
         )
 
 

@@ -127,8 +127,9 @@ def _answer(found: Found, pictures: _Pictures) -> None:
         page_links.to_lesson("parallelism")
     if pictures.memory is not None:
         picture.show(pictures.memory, key="planner_memory")
-    for column, name in zip(st.columns(3), ("batch", "input_tokens", "output_tokens"), strict=True):
-        with column:
+    # Side by side in one container: columns would be four, each of which the browser draws anew.
+    with st.container(horizontal=True):
+        for name in ("batch", "input_tokens", "output_tokens"):
             bar.slide(name)
 
 

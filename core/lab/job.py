@@ -32,7 +32,7 @@ class JobSnapshot:
         id: the job's id. state: see JobState.
         position: jobs ahead of it on its device; 0 once it runs.
         estimated_wait_s: until it starts, from the jobs ahead; None while that is unknown.
-        phase: "loading", "calibrating", "warming up", "measuring", "profiling" or empty.
+        phase: "loading", "calibrating", "rehearsing", "warming up", "measuring", "profiling" or empty.
         fraction: progress of the phase from 0 to 1; None while that is unknown.
         text: what the model has written so far.
         steps: one record a finished step.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from core.lab.checked_json import Reader
 from core.lab.pace import FARTHEST
@@ -26,16 +27,27 @@ class Rehearsal:
     decode: float
 
     @property
+    def is_followed(self) -> bool:
+        """Whether it counts: beyond a factor of ``FARTHEST`` something disturbed it, as a page being drawn.
+
+        >>> Rehearsal(1.4, 7.6).is_followed
+        False
+        """
+        return all(1 / FARTHEST <= ratio <= FARTHEST for ratio in (self.prefill, self.decode))
+
+    @property
     def followed(self) -> Rehearsal:
-        """How many times as long the run is predicted to take for it: half, the geometric mean with none.
+        """How many times as long the run is predicted to take for it: the square roots, halfway to it.
 
         A rehearsal lasts about half a second and is as noisy as that; of what it showed, recorded runs of
-        other shapes showed half. Ignored: what is more than ``FARTHEST``.
+        other shapes showed half.
 
         >>> Rehearsal(1.21, 0.81).followed
         Rehearsal(prefill=1.1, decode=0.9)
         """
-        return Rehearsal(_half(self.prefill), _half(self.decode))
+        if not self.is_followed:
+            return AS_PREDICTED
+        return Rehearsal(math.sqrt(self.prefill), math.sqrt(self.decode))
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Rehearsal:
@@ -44,8 +56,4 @@ class Rehearsal:
 
 
 #: Where there is no rehearsal, a run takes what is predicted.
-AS_PREDICTED = Rehearsal(1.0, 1.0)
-
-
-def _half(ratio: float) -> float:
-    return math.sqrt(min(max(ratio, 1 / FARTHEST), FARTHEST))
+AS_PREDICTED: Final = Rehearsal(1.0, 1.0)

@@ -16,7 +16,8 @@ from core.lab.predict import predict
 from core.lab.rehearsal import AS_PREDICTED, Rehearsal
 from core.lab.sweep_forecast import forecast
 from core.lab.sweep_request import spec_of
-from core.ui.lab.comparison import how_measured
+from core.ui.lab.prediction_words import how_predicted
+from core.units import format_seconds
 from tests.lab.examples import PROMPT_TOKENS, calibration, record, request
 from tests.lab.sweep_example import REQUEST
 
@@ -26,11 +27,20 @@ SEEN = Rehearsal(1.44, 0.64)
 CELL = REQUEST.cells()[0]
 
 
-@given(ratio=st.floats(1e-3, 1e3))
-def test_half_of_a_rehearsal_is_followed_and_no_farther_than_a_pace(ratio: float) -> None:
-    followed = Rehearsal(ratio, 1 / ratio).followed
-    assert followed.prefill * followed.decode == pytest.approx(1), "slower and faster alike"
-    assert followed.prefill**2 == pytest.approx(min(max(ratio, 1 / FARTHEST), FARTHEST))
+@given(ratio=st.floats(1 / FARTHEST, FARTHEST))
+def test_a_rehearsal_is_followed_halfway(ratio: float) -> None:
+    followed = Rehearsal(ratio, ratio).followed
+    assert followed.prefill**2 == pytest.approx(ratio)
+    assert followed.decode == followed.prefill
+
+
+@pytest.mark.parametrize("disturbed", [Rehearsal(1.4, 7.6), Rehearsal(0.3, 1.0), Rehearsal(2.1, 2.1)])
+def test_a_disturbed_rehearsal_is_left_out_whole_and_the_page_says_so(disturbed: Rehearsal) -> None:
+    assert not disturbed.is_followed
+    assert disturbed.followed == AS_PREDICTED
+    one = record()
+    told = how_predicted(replace(one, load=replace(one.load, rehearsal=disturbed)))
+    assert f"{disturbed.decode:.2f} times. More than a factor of 2 is no pace" in told
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.7])
@@ -67,7 +77,10 @@ def test_half_a_rehearsal_is_none(kept: object) -> None:
 
 def test_a_record_tells_what_was_rehearsed_and_how_far_it_was_followed() -> None:
     one = record()
-    assert "answered short requests" not in how_measured(one)
-    told = how_measured(replace(one, load=replace(one.load, rehearsal=SEEN)))
-    assert "took 1.44 times, each later one 0.64 times" in told
-    assert "1.20 and 0.80 times" in told
+    alone = f"without these, TTFT is {format_seconds(one.prediction.ttft_s)} and TPOT"
+    assert "rehearsed" not in how_predicted(one)
+    assert alone in how_predicted(one)
+    told = how_predicted(replace(one, load=replace(one.load, rehearsal=SEEN)))
+    assert "took 1.44 times what is predicted of it at that pace, each later one 0.64 times" in told
+    assert "times 1.20 and 0.80, the square roots" in told
+    assert alone in told

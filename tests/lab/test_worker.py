@@ -135,7 +135,7 @@ def test_a_run_streams_its_steps_and_leaves_a_record_that_holds_together(bench: 
     streamed = [message for message in messages(sink) if message["type"] == "step"]
     assert len(streamed) == 6
     phases = list(dict.fromkeys(m["phase"] for m in messages(sink) if m["type"] == "progress"))
-    assert phases == ["writing", "warming up", "measuring", "profiling"]
+    assert phases == ["rehearsing", "writing", "warming up", "measuring", "profiling"]
     assert len(record.measured.decode_repeats_s) == 30
     assert len(record.measured.prefill_repeats_s) > 5, "a short prefill is repeated often"
     comparison = compare(record)

@@ -42,6 +42,7 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
         RequestError: the prompt and the answer do not fit the model's context.
     """
     ids = engine.encode(request.prompt, raw=request.raw)
+    context.report("rehearsing")
     checks, load = bench.checks, LoadProbe()
     seen = checks.outlook(_cell_of(request, len(ids)), context.check)
     prediction = predict(request, len(ids), engine.spec, seen.now.machine(request.weights), seen.rehearsed)

@@ -99,7 +99,7 @@ def _tpot(case: Case) -> WorkedNumber:
 
 
 def _passes(case: Case, phase: str, what: str) -> Passes:
-    origin = Origin(_origin(case))
+    origin = Origin(_origin(case) + _rehearsed(case, phase))
     return Passes(what, case.passes(phase), case.machine_of(phase), rates=origin, costs=origin)
 
 
@@ -108,6 +108,12 @@ def _origin(case: Case) -> str:
         when = f"calibrated here, {case.machine.measured_at[:16].replace('T', ' ')} UTC"
         return f"{when}, at {case.pace}" if case.pace else when
     return f"data sheet of {case.machine.name}"
+
+
+def _rehearsed(case: Case, phase: str) -> str:
+    followed = case.rehearsal.followed
+    factor = followed.decode if phase == "decode" else followed.prefill
+    return "" if factor == 1 else f", and times {factor:.2f} as slow for its rehearsal"
 
 
 def _rate(case: Case) -> WorkedNumber:

@@ -19,11 +19,12 @@ from core.ui.figures.operator_times import Order, operator_times
 from core.ui.figures.step_times import CACHED, RECOMPUTED, step_times
 from core.ui.lab import arithmetic, models, operator_source
 from core.ui.lab.arithmetic import Case, numbers_of
+from core.ui.lab.prediction_words import how_predicted
 from core.ui.palette import PART_OF_KIND
 from core.ui.plain import plain
 from core.ui.series import Gap
 from core.ui.side_by_side import Quantity
-from core.units import format_gb, format_gib, format_seconds, significant
+from core.units import format_gib, format_seconds, significant
 
 _PHASES: Final = {"decode": "writing (decode)", "prefill": "reading the prompt (prefill)"}
 _ORDERS: Final[dict[Order, str]] = {"gap": "largest gap first", "run": "as they run"}
@@ -99,6 +100,7 @@ def verdict(record: RunRecord) -> None:
         "noisy": ":material/grain:",
     }
     st.markdown(f"{signs[compared.verdict]} {plain(compared.sentence)}")
+    st.caption(how_predicted(record))
     st.caption(how_measured(record))
 
 
@@ -119,7 +121,6 @@ def how_measured(record: RunRecord) -> str:
     if record.measured.tpot_s is not None:
         seen = format_seconds(record.measured.tpot_s)
         words.append(f"While you watched, a token after the first took {seen} on average.")
-    words.append(_pace(record))
     words.append(
         "Operators are timed one by one in passes of their own, and their times scaled to what a plain step "
         "took. Measured memory also holds the rotary tables and room for gathered keys and values."
@@ -129,35 +130,6 @@ def how_measured(record: RunRecord) -> str:
         + ("; those of TTFT and TPOT are wider, because the run is noisy." if record.noisy else ".")
     )
     return " ".join(words)
-
-
-def _pace(record: RunRecord) -> str:
-    """At which pace of the machine the run was predicted, and where that is from."""
-    then = record.calibration.pace
-    now = record.load.predicted_at(then)
-    checks = (
-        "halfway between the calibration and a check just before the run"
-        if record.load.followed is None
-        else "that checks before the run showed"
-    )
-    return (
-        f"Predicted for the pace {checks}: memory reads {format_gb(now.read_bytes_per_s)}/s, and arithmetic "
-        f"on a million numbers takes {format_seconds(now.call_s)}. Beside the calibration these were "
-        f"{format_gb(then.read_bytes_per_s)}/s and {format_seconds(then.call_s)}." + _rehearsal(record)
-    )
-
-
-def _rehearsal(record: RunRecord) -> str:
-    """What was rehearsed, and how far the prediction follows it; empty where nothing was."""
-    found = record.load.rehearsal
-    if found is None:
-        return ""
-    return (
-        " Just before the run the calibration's model answered short requests in the same formats: its first "
-        f"token took {found.prefill:.2f} times, each later one {found.decode:.2f} times what was predicted "
-        f"for that pace. The prediction follows half of that, {found.followed.prefill:.2f} and "
-        f"{found.followed.decode:.2f} times."
-    )
 
 
 def work_out(case: Case) -> None:

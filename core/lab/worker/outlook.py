@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.lab.calibration import Calibration
@@ -12,6 +11,7 @@ from core.lab.record_parts import LoadRecord
 from core.lab.rehearsal import AS_PREDICTED, Rehearsal
 from core.lab.sweep_request import Cell
 from core.lab.worker.ceilings import MemoryProbe
+from core.lab.worker.loop import JobContext
 from core.lab.worker.rehearse import Rehearsals
 
 
@@ -49,17 +49,18 @@ class Checks:
     memory: MemoryProbe
     rehearsals: Rehearsals
 
-    def outlook(self, cell: Cell, check: Callable[[], None]) -> Outlook:
+    def outlook(self, cell: Cell, context: JobContext) -> Outlook:
         """Rehearse a cell, then find the pace: the shorter check is the nearer to the run.
 
         Args:
             cell: what will be run.
-            check: leaves a job that was cancelled.
+            context: of the job.
 
         Raises:
+            StopRequestedError: the job was cancelled.
             FormatError: the calibration has no rate for a format, or the device no kernel.
         """
-        rehearsed = self.rehearsals.of(cell, check)
+        rehearsed = self.rehearsals.of(cell, context)
         before = self.memory.pace(self.calibration.pace)
         followed = self.memory.expected()
         now = self.calibration.at_pace(followed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,18 +15,24 @@ from core.lab.rehearsal import Rehearsal
 from core.lab.sweep_request import Cell
 from core.lab.worker.calibration_model import calibration_engine, calibration_spec
 from core.lab.worker.effort import FULL
+from core.lab.worker.loop import JobContext
 from core.lab.worker.request_times import Times, run_once
 
 #: Its entries: the head of a small vocabulary takes little of the time, as in a large model.
 _VOCABULARY: Final = 2048
 _NEW_TOKENS: Final = 6
-#: A rehearsal is short: requests, and tokens of their prompts together.
+#: A rehearsal is short: requests, tokens of the prompt of each, and of all prompts together.
 _MOST_BATCH: Final = 16
+_MOST_PROMPT: Final = 64
 _MOST_TOKENS: Final = 256
-#: So many times at least, and at most, and in between for so long.
+#: Without a cache, where each step computes all tokens again: new tokens, and all of the prompts.
+_RECOMPUTED: Final = 2
+_MOST_RECOMPUTED: Final = 64
+#: So many times, for so long; fewer where those take longer still.
 _LEAST: Final = 3
 _MOST: Final = 9
 _FOR_S: Final = 0.5
+_LONGEST_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +66,27 @@ class Rehearsals:
         self._spec = calibration_spec(pairs, _VOCABULARY)
         self._kept: tuple[str, Engine] | None = None
 
-    def of(self, cell: Cell, check: Callable[[], None]) -> Rehearsed | None:
+    def of(self, cell: Cell, context: JobContext) -> Rehearsed | None:
         """Rehearse a cell in short; None on a GPU, which nobody shares.
 
         Args:
             cell: what will be run.
-            check: leaves a job that was cancelled.
+            context: of the job.
 
         Raises:
+            StopRequestedError: the job was cancelled.
             FormatError: this device has no kernel for a format.
         """
         if self._device == "cuda":
             return None
         short, engine = in_short(cell), self._engine(cell)
         prompts = [[1] * short.prompt_tokens for _ in range(short.batch)]
-        end_s = time.monotonic() + _FOR_S
+        began_s = time.monotonic()
         found: list[Times] = []
-        while len(found) < _LEAST or (len(found) < _MOST and time.monotonic() < end_s):
-            check()
-            found.append(run_once(short, engine, prompts))
+        while not found or _goes_on(len(found), time.monotonic() - began_s):
+            context.check()
+            found.append(run_once(short, engine, prompts, should_stop=context.should_stop))
+        context.check()
         return Rehearsed(
             short,
             self._spec,
@@ -106,7 +113,20 @@ def in_short(cell: Cell) -> Cell:
 
     >>> in_short(Cell("smollm2-135m", "int4", "bf16", "paged", 32, 512, 128)).key
     'smollm2-135m int4 bf16 paged 16 16 6'
+    >>> in_short(Cell("smollm2-135m", "int4", "bf16", "none", 1, 512, 128)).key
+    'smollm2-135m int4 bf16 none 1 64 2'
     """
+    cached = cell.cache != "none"
     batch = min(cell.batch, _MOST_BATCH)
-    prompt = min(cell.prompt_tokens, _MOST_TOKENS // batch)
-    return replace(cell, batch=batch, prompt_tokens=prompt, new_tokens=_NEW_TOKENS)
+    prompt = min(cell.prompt_tokens, _MOST_PROMPT, (_MOST_TOKENS if cached else _MOST_RECOMPUTED) // batch)
+    new = _NEW_TOKENS if cached else _RECOMPUTED
+    return replace(cell, batch=batch, prompt_tokens=prompt, new_tokens=new)
+
+
+def _goes_on(made: int, since_s: float) -> bool:
+    """Whether there is one more after so many.
+
+    >>> _goes_on(2, 1.9), _goes_on(3, 1.9), _goes_on(8, 0.4), _goes_on(9, 0.4), _goes_on(1, 2.1)
+    (True, False, True, False, False)
+    """
+    return since_s < (_LONGEST_S if made < _LEAST else _FOR_S) and made < _MOST

@@ -44,7 +44,9 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
     ids = engine.encode(request.prompt, raw=request.raw)
     context.report("rehearsing")
     checks, load = bench.checks, LoadProbe()
-    seen = checks.outlook(_cell_of(request, len(ids)), context.check)
+    # What cannot be predicted is refused before anybody waits for a rehearsal.
+    predict(request, len(ids), engine.spec, checks.calibration.machine(request.weights))
+    seen = checks.outlook(_cell_of(request, len(ids)), context)
     prediction = predict(request, len(ids), engine.spec, seen.now.machine(request.weights), seen.rehearsed)
     context.report("writing", 0.0)
     generation = _generate(context, request, engine, ids)
@@ -71,8 +73,9 @@ def run(context: JobContext, request: RunRequest, engine: Engine, bench: Bench) 
 
 def _cell_of(request: RunRequest, prompt_tokens: int) -> Cell:
     """What is rehearsed for a run."""
-    tokens = max(prompt_tokens, 1)
-    return Cell(request.model, request.weights, request.kv, request.cache, 1, tokens, request.max_tokens)
+    return Cell(
+        request.model, request.weights, request.kv, request.cache, 1, prompt_tokens, request.max_tokens
+    )
 
 
 def _generate(context: JobContext, request: RunRequest, engine: Engine, ids: list[int]) -> Generation:

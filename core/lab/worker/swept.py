@@ -73,7 +73,7 @@ class CellWork:
 
     def _once(self, prompts: _Prompts, tried: int) -> SweptCell:
         probe, checks = LoadProbe(), self.checks
-        seen = checks.outlook(self.cell, self.context.check)
+        seen = checks.outlook(self.cell, self.context)
         made = forecast(self.cell, self.engine.spec, seen.now, seen.rehearsed)
         found = self._runs(prompts, runs(made.times["end_to_end"].value_s, self.asked.repeats), seen.before)
         kept = found.kept(self.asked.repeats)

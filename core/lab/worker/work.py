@@ -128,7 +128,7 @@ class EngineWork:
         """
         try:
             return job()
-        except (torch.OutOfMemoryError, RuntimeError) as error:
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise
             self._shelf.clear()
@@ -156,6 +156,7 @@ class EngineWork:
         """Calibrate, and keep the result where ``keep`` agrees; the calibration that holds now."""
         if self._memory is None:
             raise RuntimeError("a worker calibrates after its warm-up has begun")
+        self._rehearsals.clear()  # a calibration has models of its own
         new = calibrate(self.device, effort, self._memory, report).with_link_of(self._calibration)
         # The calibration models are gone; their memory goes back to the system.
         gc.collect()
@@ -190,4 +191,4 @@ def _is_quiet() -> bool:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "alloc" in str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "alloc" in str(error)

@@ -113,7 +113,8 @@ def _origin(case: Case) -> str:
 def _rehearsed(case: Case, phase: str) -> str:
     followed = case.rehearsal.followed
     factor = followed.decode if phase == "decode" else followed.prefill
-    return "" if factor == 1 else f", and times {factor:.2f} as slow for its rehearsal"
+    words = f"{factor:.2f}"
+    return "" if words == "1.00" else f", all times × {words} for its rehearsal"
 
 
 def _rate(case: Case) -> WorkedNumber:

@@ -193,8 +193,8 @@ def predict_shape(
         FormatError: the machine has no rate for the format.
     """
     shape.check(model)
-    reading = machine.slower(rehearsal.followed.prefill)
-    writing = machine.slower(rehearsal.followed.decode)
+    followed = rehearsal.followed
+    reading, writing = machine.slower(followed.prefill), machine.slower(followed.decode)
     reads = np.array(shape.pieces)
     prefill = pass_table(shape, model, reads, reads.cumsum())
     contexts = np.arange(shape.prompt_tokens + 1, shape.prompt_tokens + shape.new_tokens)

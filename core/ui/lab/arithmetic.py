@@ -43,10 +43,10 @@ class Case:
     pace: str = ""
     rehearsal: Rehearsal = AS_PREDICTED
 
-    def machine_of(self, phase: str) -> Machine:
-        """The machine as a phase finds it: as fast as it was rehearsed."""
+    def factor_of(self, phase: str) -> float:
+        """How many times as long a phase is predicted to take for its rehearsal."""
         followed = self.rehearsal.followed
-        return self.machine.slower(followed.decode if phase == "decode" else followed.prefill)
+        return followed.decode if phase == "decode" else followed.prefill
 
     @property
     def middle_context(self) -> int:
@@ -100,7 +100,8 @@ def _tpot(case: Case) -> WorkedNumber:
 
 def _passes(case: Case, phase: str, what: str) -> Passes:
     origin = Origin(_origin(case) + _rehearsed(case, phase))
-    return Passes(what, case.passes(phase), case.machine_of(phase), rates=origin, costs=origin)
+    machine = case.machine.slower(case.factor_of(phase))
+    return Passes(what, case.passes(phase), machine, rates=origin, costs=origin)
 
 
 def _origin(case: Case) -> str:
@@ -111,9 +112,7 @@ def _origin(case: Case) -> str:
 
 
 def _rehearsed(case: Case, phase: str) -> str:
-    followed = case.rehearsal.followed
-    factor = followed.decode if phase == "decode" else followed.prefill
-    words = f"{factor:.2f}"
+    words = f"{case.factor_of(phase):.2f}"
     return "" if words == "1.00" else f", all times × {words} for its rehearsal"
 
 
